@@ -1,0 +1,116 @@
+/**
+ * The one entrance behind `npm start`, `npm test`, `deno task …`: installs what is missing, then
+ * runs the command on the pinned runtimes. Plain JavaScript on purpose: it runs on Node 20, which
+ * cannot load TypeScript, and on Deno.
+ */
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const modules = join(root, "node_modules");
+const onDeno = "Deno" in globalThis;
+
+/** Whether every package that the lock file pins for this platform is there in its version. */
+function isInstalled() {
+  const marker = join(modules, ".package-lock.json");
+  if (!existsSync(marker)) return onDeno && existsSync(join(modules, ".deno"));
+  const wanted = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
+  const present = JSON.parse(readFileSync(marker, "utf8")).packages;
+  return Object.entries(wanted).every(
+    ([path, entry]) =>
+      path === "" || entry.optional || entry.peer || present[path]?.version === entry.version,
+  );
+}
+
+function install() {
+  console.error("yardmaster: installing the pinned dependencies (once) ...");
+  // No install script is needed: every binary comes inside a platform package.
+  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+  const options = { cwd: root, stdio: ["ignore", "ignore", "inherit"] };
+  const ci = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  let result = spawnSync(npm, ci, options);
+  if (result.error && onDeno) {
+    result = spawnSync(process.execPath, ["install", "--quiet"], options);
+  }
+  if (result.error || result.status !== 0) {
+    console.error("yardmaster: the installation failed; see the lines above");
+    process.exit(1);
+  }
+}
+
+/** The first existing file that is a real binary (install scripts move or replace some). */
+function firstBinary(...candidates) {
+  return candidates.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
+}
+
+function platformPackages(scope, prefix) {
+  const directory = join(modules, scope);
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => join(directory, name));
+}
+
+function findBun() {
+  const executable = process.platform === "win32" ? "bun.exe" : "bun";
+  return firstBinary(
+    join(modules, "bun", "bin", "bun.exe"),
+    ...platformPackages("@oven", "bun-").map((path) => join(path, "bin", executable)),
+  );
+}
+
+function findDeno() {
+  if (onDeno) return process.execPath;
+  const executable = process.platform === "win32" ? "deno.exe" : "deno";
+  return firstBinary(
+    ...platformPackages("@deno", "").map((path) => join(path, executable)),
+    join(modules, "deno", executable),
+  );
+}
+
+function required(name, path) {
+  if (path !== undefined) return path;
+  console.error(`yardmaster: no ${name} for this platform among the installed packages`);
+  process.exit(1);
+}
+
+/** What each command runs, as [program, ...arguments]. */
+const commands = {
+  start: () => [
+    required("Deno", findDeno()),
+    "run",
+    "--no-lock",
+    "--quiet",
+    "--allow-net",
+    "--allow-env",
+    "--allow-sys",
+    "--allow-read",
+    "--allow-write",
+    join(root, "scripts", "start.ts"),
+  ],
+  yard: () => [required("Bun", findBun()), join(root, "src", "cli", "yard.ts")],
+  test: () => [required("Bun", findBun()), join(root, "scripts", "test.ts")],
+  check: () => [required("Bun", findBun()), join(root, "scripts", "check.ts")],
+  conformance: () => [required("Bun", findBun()), join(root, "scripts", "conformance.ts")],
+  bench: () => [required("Bun", findBun()), join(root, "bench", "main.ts")],
+};
+
+const [name, ...rest] = process.argv.slice(2);
+if (!Object.hasOwn(commands, name ?? "")) {
+  console.error(`usage: launch.mjs ${Object.keys(commands).join("|")} [arguments]`);
+  process.exit(2);
+}
+if (!isInstalled()) install();
+
+const [program, ...args] = commands[name]();
+const child = spawn(program, [...args, ...rest], {
+  stdio: "inherit",
+  env: { ...process.env, YARDMASTER_DENO: findDeno() ?? "", YARDMASTER_BUN: findBun() ?? "" },
+});
+// A terminal sends Ctrl-C to the whole group; a supervisor signals this process alone.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
