@@ -1,0 +1,42 @@
+/**
+ * Configuration snapshots: their shape and rules, their JSON and CBOR forms, the signed envelope,
+ * where they are stored, and the holder that keeps the active one.
+ *
+ * @module
+ */
+
+export { type ActiveSnapshot, configurationAge, isStale } from "./active.ts";
+export { SnapshotError, type SnapshotErrorCode, type TextPosition } from "./errors.ts";
+export {
+  type JsonSnapshot,
+  parseDiagnosticSnapshot,
+  parseSnapshot,
+  snapshotToJson,
+} from "./json.ts";
+export {
+  type Attribute,
+  type Attributes,
+  type HashedRoute,
+  type Health,
+  healthStates,
+  type Problem,
+  type Relay,
+  type Route,
+  type RouteCandidate,
+  type RouteKind,
+  routeKinds,
+  type Snapshot,
+  type StaticRoute,
+  snapshotLimits,
+} from "./schema.ts";
+export {
+  currentKey,
+  lastKnownGoodKey,
+  publishSnapshot,
+  type RawStorage,
+  type SnapshotStore,
+  storeFromUnstorage,
+  versionKey,
+} from "./store.ts";
+export { normaliseUri, sameServiceUri } from "./uri.ts";
+export { type ValidationOptions, validateSnapshot } from "./validate.ts";

@@ -1,0 +1,88 @@
+/**
+ * Where envelopes lie: two operations on bytes by key, and how an `unstorage` storage is one.
+ *
+ * @module
+ */
+
+import { SnapshotError } from "./errors.ts";
+
+/** A place for envelopes. Reading is all that a load balancer needs. */
+export interface SnapshotStore {
+  /** The bytes under `key`, `undefined` where there are none; rejects where reading fails. */
+  get(key: string): Promise<Uint8Array | undefined>;
+  /** Puts `bytes` under `key`; rejects where that fails. Absent from a read-only store. */
+  set?(key: string, bytes: Uint8Array): Promise<void>;
+}
+
+/** Where load balancers look for the newest snapshot. */
+export const currentKey = "moq-lb:snapshot:current";
+
+/** Where a load balancer keeps the envelope it last activated (LB-CONF-23). */
+export const lastKnownGoodKey = "moq-lb:snapshot:last-known-good";
+
+/** Where the snapshot of `version` stays for history and rollback. */
+export function versionKey(version: number): string {
+  return `moq-lb:snapshot:${version}`;
+}
+
+/**
+ * Publishes `envelope`: under its version first, then as the current one, so that what is current
+ * is always in the history as well.
+ *
+ * @throws {SnapshotError} `STORE_FAILED` where the store is read-only; whatever the store throws
+ */
+export async function publishSnapshot(
+  store: SnapshotStore,
+  envelope: Uint8Array,
+  version: number,
+): Promise<void> {
+  if (store.set === undefined) {
+    throw new SnapshotError("STORE_FAILED", "the store cannot be written to");
+  }
+  await store.set(versionKey(version), envelope);
+  await store.set(currentKey, envelope);
+}
+
+/** The part of an `unstorage` storage that is used here. */
+export interface RawStorage {
+  getItemRaw(key: string): Promise<unknown>;
+  setItemRaw(key: string, value: Uint8Array): Promise<void>;
+}
+
+/**
+ * An `unstorage` storage as a store. Drivers give bytes back in different clothes: as
+ * `Uint8Array`, `Buffer`, `ArrayBuffer` or another view, or, where they hold text alone, as
+ * `base64:…`.
+ */
+export function storeFromUnstorage(storage: RawStorage): Required<SnapshotStore> {
+  return {
+    async get(key) {
+      return toBytes(await storage.getItemRaw(key));
+    },
+    async set(key, bytes) {
+      await storage.setItemRaw(key, bytes);
+    },
+  };
+}
+
+function toBytes(value: unknown): Uint8Array | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (ArrayBuffer.isView(value)) {
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  }
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (typeof value === "string") {
+    const bytes = fromBase64Text(value);
+    if (bytes !== undefined) return bytes;
+  }
+  throw new SnapshotError("STORE_FAILED", "the store gave something else than bytes");
+}
+
+function fromBase64Text(text: string): Uint8Array | undefined {
+  if (!text.startsWith("base64:")) return undefined;
+  try {
+    return Uint8Array.from(atob(text.slice("base64:".length)), (unit) => unit.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
