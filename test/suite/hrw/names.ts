@@ -1,0 +1,20 @@
+/** Short ways to write hash keys and candidates in tests. */
+
+import { utf8 } from "../../../src/bytes.ts";
+
+export { utf8 };
+
+/** A namespace of UTF-8 fields. */
+export function fields(...texts: string[]): Uint8Array[] {
+  return texts.map(utf8);
+}
+
+/** Candidates of weight 1 with these RIDs. */
+export function relays(...rids: string[]): { rid: Uint8Array; weight: number }[] {
+  return rids.map((rid) => ({ rid: utf8(rid), weight: 1 }));
+}
+
+/** The RID of `candidate` as text. */
+export function ridText(candidate: { readonly rid: Uint8Array } | undefined): string | undefined {
+  return candidate && new TextDecoder().decode(candidate.rid);
+}
