@@ -6,6 +6,16 @@
  */
 
 export { type ActiveSnapshot, configurationAge, isStale } from "./active.ts";
+export { type ClockSources, steadyClock } from "./clock.ts";
+export {
+  DEFAULT_MAXIMUM_BYTES,
+  DEFAULT_MAXIMUM_SKEW,
+  type SignOptions,
+  signSnapshot,
+  type VerifiedSnapshot,
+  type VerifyOptions,
+  verifySnapshot,
+} from "./envelope.ts";
 export { SnapshotError, type SnapshotErrorCode, type TextPosition } from "./errors.ts";
 export {
   type JsonSnapshot,
@@ -13,6 +23,18 @@ export {
   parseSnapshot,
   snapshotToJson,
 } from "./json.ts";
+export {
+  exportPublicKey,
+  exportSigningKey,
+  generateSigningKey,
+  importSigningKey,
+  importTrustedKeys,
+  type PrivateJwk,
+  type PublicJwk,
+  type SigningKey,
+  type TrustedKeys,
+  trustSigningKeys,
+} from "./keys.ts";
 export {
   type Attribute,
   type Attributes,
@@ -40,3 +62,4 @@ export {
 } from "./store.ts";
 export { normaliseUri, sameServiceUri } from "./uri.ts";
 export { type ValidationOptions, validateSnapshot } from "./validate.ts";
+export { decodeSnapshot, encodeSnapshot } from "./wire.ts";

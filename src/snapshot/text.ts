@@ -205,11 +205,12 @@ class TextReader {
   #fail(message: string, at = this.#at): never {
     const before = this.#text.slice(0, at).split("\n");
     const position = { line: before.length, column: (before.at(-1) as string).length + 1 };
-    const found = this.#text[at] === undefined ? "the end" : shown(this.#text[at] as string);
+    const next = this.#text[at] === undefined ? "the end" : shown(this.#text[at] as string);
+    const fault = message.startsWith("expected") ? `${message}, found ${next}` : message;
     const notation = this.#diagnostic ? "CBOR diagnostic notation" : "JSON";
     throw new SnapshotError(
       "MALFORMED_SNAPSHOT",
-      `not ${notation}: line ${position.line}, column ${position.column}: ${message}, found ${found}`,
+      `not ${notation} as expected: line ${position.line}, column ${position.column}: ${fault}`,
       { position },
     );
   }

@@ -1,6 +1,6 @@
 import { fromHex } from "../bytes.ts";
-import { hexForm, ownBytes, type Reading } from "./bytes-value.ts";
 import { described, keyPath } from "./findings.ts";
+import { hexForm, isPlainMap, ownBytes, type Reading } from "./reading.ts";
 import type { Attribute, Attributes } from "./schema.ts";
 import { snapshotLimits } from "./schema.ts";
 
@@ -25,13 +25,6 @@ export function readAttributes(
     return undefined;
   }
   return readMap(value, path, reading, 1);
-}
-
-/** Whether `value` is a map as JSON and our CBOR decoder make them, not an instance of a class. */
-export function isPlainMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 function readMap(
