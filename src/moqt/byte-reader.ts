@@ -1,0 +1,132 @@
+/**
+ * A bounded view of received bytes that is read from front to back.
+ *
+ * @module
+ */
+
+import { MAX_VARINT, readVarint } from "../varint.ts";
+import type { SessionErrorName } from "./codes.ts";
+import { MoqtError } from "./errors.ts";
+
+/**
+ * Reads fields one after another and never past its end. Running out of bytes throws a
+ * `MoqtError` with the code that the reader was made with; nothing is allocated for a length
+ * before the bytes are known to be there. `what` names the field for the error message.
+ */
+export class ByteReader {
+  readonly #bytes: Uint8Array;
+  readonly #end: number;
+  readonly #fault: SessionErrorName;
+  #offset: number;
+
+  constructor(
+    bytes: Uint8Array,
+    offset = 0,
+    end = bytes.length,
+    fault: SessionErrorName = "PROTOCOL_VIOLATION",
+  ) {
+    this.#bytes = bytes;
+    this.#offset = offset;
+    this.#end = end;
+    this.#fault = fault;
+  }
+
+  /** Where the next byte is, counted in the bytes that the outermost reader was given. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  get remaining(): number {
+    return this.#end - this.#offset;
+  }
+
+  get done(): boolean {
+    return this.#offset === this.#end;
+  }
+
+  uint8(what: string): number {
+    if (this.done) throw this.fault(`${what} is missing`);
+    return this.#bytes[this.#offset++] as number;
+  }
+
+  varint(what: string): bigint {
+    const first = this.#bytes[this.#offset] as number;
+    if (first < 0x80 && this.#offset < this.#end) {
+      this.#offset++;
+      return BigInt(first);
+    }
+    const decoded = readVarint(this.#bytes, this.#offset);
+    if (decoded === undefined || this.#offset + decoded.length > this.#end) {
+      throw this.fault(`${what} is cut off`);
+    }
+    this.#offset += decoded.length;
+    return decoded.value;
+  }
+
+  /**
+   * A varint that says how many bytes, or how many items of at least one byte, follow. More than
+   * the bytes that are left can hold is a fault.
+   */
+  size(what: string): number {
+    const start = this.#offset;
+    const value = this.varint(what);
+    if (value > BigInt(this.remaining)) {
+      throw this.fault(`${what} is ${value}, but only ${this.remaining} bytes follow`, start);
+    }
+    return Number(value);
+  }
+
+  /** A copy of the next `length` bytes. */
+  bytes(length: number, what: string): Uint8Array {
+    const start = this.#take(length, what);
+    return this.#bytes.slice(start, this.#offset);
+  }
+
+  /** A view of the next `length` bytes, for immediate use. */
+  view(length: number, what: string): Uint8Array {
+    const start = this.#take(length, what);
+    return this.#bytes.subarray(start, this.#offset);
+  }
+
+  /** A reader of the next `length` bytes alone, which may name another fault. */
+  within(length: number, what: string, fault: SessionErrorName = this.#fault): ByteReader {
+    const start = this.#take(length, what);
+    return new ByteReader(this.#bytes, start, this.#offset, fault);
+  }
+
+  /** A second reader of the same bytes, from here to the end; this one does not move. */
+  fork(): ByteReader {
+    return new ByteReader(this.#bytes, this.#offset, this.#end, this.#fault);
+  }
+
+  /**
+   * Adds a delta to the type before it (Key-Value-Pairs, Message Parameters).
+   *
+   * @throws {MoqtError} PROTOCOL_VIOLATION where the sum exceeds 2^64-1
+   */
+  nextType(previous: bigint, what: string): bigint {
+    const start = this.#offset;
+    const type = previous + this.varint(`${what} type`);
+    if (type <= MAX_VARINT) return type;
+    throw new MoqtError("PROTOCOL_VIOLATION", `${what} type exceeds 2^64-1`, { offset: start });
+  }
+
+  /** @throws {MoqtError} where bytes are left */
+  expectEnd(what: string): void {
+    if (!this.done) throw this.fault(`${what} is followed by ${this.remaining} more bytes`);
+  }
+
+  /** The error of this reader, for a fault at `offset`. */
+  fault(message: string, offset = this.#offset): MoqtError {
+    return new MoqtError(this.#fault, message, { offset });
+  }
+
+  #take(length: number, what: string): number {
+    const start = this.#offset;
+    if (length > this.remaining) {
+      throw this.fault(`${what} needs ${length} bytes, but only ${this.remaining} follow`);
+    }
+    this.#offset = start + length;
+    return start;
+  }
+}

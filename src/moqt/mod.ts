@@ -1,0 +1,49 @@
+/**
+ * Media over QUIC Transport: names and control messages of drafts 18 to 22, as bytes and as types.
+ *
+ * @module
+ */
+
+export type { ReadMessage } from "./codec.ts";
+export { decodeControlMessage, encodeControlMessage, readControlMessage } from "./codec.ts";
+export type {
+  PublishDoneName,
+  RequestErrorName,
+  SessionErrorName,
+  StreamResetName,
+} from "./codes.ts";
+export {
+  publishDoneCodes,
+  requestErrorCodes,
+  sessionErrorCodes,
+  streamResetCodes,
+} from "./codes.ts";
+export type { Draft } from "./draft.ts";
+export { draftName, drafts, parseDraftName } from "./draft.ts";
+export type { DraftFacts, ParameterScopes } from "./draft-facts.ts";
+export { draftFacts } from "./draft-facts.ts";
+export { MalformedNameError, MoqtEncodingError, MoqtError } from "./errors.ts";
+export { isGrease } from "./grease.ts";
+export type { KeyValuePair } from "./key-value.ts";
+export type { Location } from "./location.ts";
+export type { LocationFilter } from "./location-filter.ts";
+export type * from "./message.ts";
+export { requestTypes } from "./message.ts";
+export type { TrackNamespace } from "./name.ts";
+export {
+  equalNamespaces,
+  hasPrefix,
+  MAX_FULL_NAME_LENGTH,
+  MAX_NAMESPACE_FIELDS,
+  nameProblem,
+} from "./name.ts";
+export type { ParsedName } from "./name-text.ts";
+export { formatName, formatNameForLog, parseName } from "./name-text.ts";
+export type { MessageParameter, ParameterName, ParameterOf } from "./parameter.ts";
+export type { RangeFilter, ValueRange } from "./range-filter.ts";
+export { isRoutableRequest, requestTrackName, routingKey } from "./routable.ts";
+export type { SetupOption, SetupOptionName } from "./setup-option.ts";
+export type { Token } from "./token.ts";
+export { parseTrackProperties } from "./track-properties.ts";
+export type { DecodedVarint } from "./varint.ts";
+export { decodeVarint, encodeVarint } from "./varint.ts";
