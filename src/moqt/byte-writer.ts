@@ -4,10 +4,12 @@
  * @module
  */
 
-import { MAX_VARINT, writeVarint } from "../varint.ts";
+import { MAX_VARINT, minimalVarintLength, writeVarint } from "../varint.ts";
 import { MoqtEncodingError } from "./errors.ts";
 
 const LONGEST_VARINT = 9;
+
+const encoder = new TextEncoder();
 
 /** A buffer that grows. `what` names the field for the error message. */
 export class ByteWriter {
@@ -34,12 +36,13 @@ export class ByteWriter {
    * @throws {MoqtEncodingError} `value` is not an integer in 0..2^64-1
    */
   varint(value: bigint | number, what: string): void {
-    if (!(value >= 0 && value <= MAX_VARINT) || !isWhole(value)) {
+    const wide = typeof value === "bigint" ? value : bigintOf(value);
+    if (wide === undefined || wide < 0n || wide > MAX_VARINT) {
       throw new MoqtEncodingError(`${what} has to be an integer in 0..2^64-1`);
     }
     this.#reserve(LONGEST_VARINT);
-    if (value < 0x80) this.#bytes[this.#length++] = Number(value);
-    else this.#length = writeVarint(value, this.#bytes, this.#length);
+    if (wide < 0x80n) this.#bytes[this.#length++] = Number(wide);
+    else this.#length = writeVarint(wide, this.#bytes, this.#length);
   }
 
   bytes(value: Uint8Array): void {
@@ -52,6 +55,25 @@ export class ByteWriter {
   lengthPrefixed(value: Uint8Array, what: string): void {
     this.varint(value.length, `length of ${what}`);
     this.bytes(value);
+  }
+
+  /**
+   * The length of `text` in UTF-8 as a varint, then its characters: all of them, or as many whole
+   * ones as fit into `maximum` bytes.
+   *
+   * @returns whether all of them fit
+   */
+  text(text: string, maximum = Infinity): boolean {
+    const room = Math.min(3 * text.length, maximum);
+    this.#reserve(LONGEST_VARINT + room);
+    // One byte is left for the length, which is enough for most; longer ones move the text.
+    const start = this.#length + 1;
+    const target = this.#bytes.subarray(start, start + room);
+    const { read, written } = encoder.encodeInto(text, target);
+    const prefix = minimalVarintLength(BigInt(written));
+    if (prefix > 1) this.#bytes.copyWithin(start - 1 + prefix, start, start + written);
+    this.#length = writeVarint(written, this.#bytes, this.#length) + written;
+    return read === text.length;
   }
 
   /**
@@ -86,6 +108,6 @@ export class ByteWriter {
   }
 }
 
-function isWhole(value: bigint | number): boolean {
-  return typeof value === "bigint" || Number.isSafeInteger(value);
+function bigintOf(value: number): bigint | undefined {
+  return Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }

@@ -4,6 +4,12 @@
  * @module
  */
 
+export {
+  publishDoneName,
+  requestErrorName,
+  sessionErrorName,
+  streamResetName,
+} from "./code-names.ts";
 export type { ReadMessage } from "./codec.ts";
 export { decodeControlMessage, encodeControlMessage, readControlMessage } from "./codec.ts";
 export type {
@@ -24,6 +30,8 @@ export type { DraftFacts, ParameterScopes } from "./draft-facts.ts";
 export { draftFacts } from "./draft-facts.ts";
 export { MalformedNameError, MoqtEncodingError, MoqtError } from "./errors.ts";
 export { isGrease } from "./grease.ts";
+export type { Json } from "./json.ts";
+export { messageToJson } from "./json.ts";
 export type { KeyValuePair } from "./key-value.ts";
 export type { Location } from "./location.ts";
 export type { LocationFilter } from "./location-filter.ts";
@@ -38,9 +46,13 @@ export {
   nameProblem,
 } from "./name.ts";
 export type { ParsedName } from "./name-text.ts";
-export { formatName, formatNameForLog, parseName } from "./name-text.ts";
+export { formatField, formatName, formatNameForLog, parseName } from "./name-text.ts";
 export type { MessageParameter, ParameterName, ParameterOf } from "./parameter.ts";
+export type { Endpoint } from "./peer-checks.ts";
+export { checkAnswer, checkReceivedByServer, checkRequestId } from "./peer-checks.ts";
 export type { RangeFilter, ValueRange } from "./range-filter.ts";
+export type { RequestDetails } from "./request-message.ts";
+export { requestMessage } from "./request-message.ts";
 export { isRoutableRequest, requestTrackName, routingKey } from "./routable.ts";
 export type { SetupOption, SetupOptionName } from "./setup-option.ts";
 export type { Token } from "./token.ts";

@@ -21,6 +21,13 @@ const textOfByte: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   return /\w/.test(character) ? character : `.${byte.toString(16).padStart(2, "0")}`;
 });
 
+/** The text form of one field, or of a Track Name alone. */
+export function formatField(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += textOfByte[byte];
+  return text;
+}
+
 /**
  * The text form of a Full Track Name, or of a namespace where `name` is absent. Never throws; only
  * legal names parse back.
@@ -29,8 +36,8 @@ const textOfByte: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
  * formatName([utf8("example.net"), utf8("team2")], utf8("report")) // "example.2enet-team2--report"
  */
 export function formatName(namespace: TrackNamespace, name?: Uint8Array): string {
-  const fields = namespace.map(formatBytes).join("-");
-  return name === undefined ? fields : `${fields}--${formatBytes(name)}`;
+  const fields = namespace.map(formatField).join("-");
+  return name === undefined ? fields : `${fields}--${formatField(name)}`;
 }
 
 /**
@@ -46,9 +53,9 @@ export function formatNameForLog(
   for (const [i, field] of namespace.entries()) {
     if (text.length > maxLength) break;
     if (i > 0) text += "-";
-    text += formatBytes(field.subarray(0, maxLength + 1));
+    text += formatField(field.subarray(0, maxLength + 1));
   }
-  if (name !== undefined) text += `--${formatBytes(name.subarray(0, maxLength + 1))}`;
+  if (name !== undefined) text += `--${formatField(name.subarray(0, maxLength + 1))}`;
   return text.length <= maxLength ? text : `${text.slice(0, Math.max(0, maxLength - 1))}…`;
 }
 
@@ -73,12 +80,6 @@ export function parseName(text: string): ParsedName {
   const problem = nameProblem(trackNamespace, trackName);
   if (problem !== undefined) throw new MalformedNameError(problem, 0);
   return trackName === undefined ? { trackNamespace } : { trackNamespace, trackName };
-}
-
-function formatBytes(bytes: Uint8Array): string {
-  let text = "";
-  for (const byte of bytes) text += textOfByte[byte];
-  return text;
 }
 
 /** The bytes that `text`, found at `offset` of the whole, stands for. */
