@@ -6,11 +6,11 @@
 
 import { utf8 } from "../bytes.ts";
 import type { ByteReader } from "./byte-reader.ts";
-import { ByteWriter } from "./byte-writer.ts";
+import type { ByteWriter } from "./byte-writer.ts";
 import { MoqtEncodingError } from "./errors.ts";
 import { type KeyValuePair, readKey, readValue, writeKeyValuePairs } from "./key-value.ts";
 import { readText } from "./text.ts";
-import { readToken, type Token, writeToken } from "./token.ts";
+import { encodeToken, readToken, type Token } from "./token.ts";
 
 /** One Setup Option. Options that the draft does not define are kept, and mean nothing. */
 export type SetupOption =
@@ -133,7 +133,7 @@ function pairOf(option: SetupOption): KeyValuePair {
     case "UNKNOWN":
       return { type: option.optionType, value: option.value };
     case "AUTHORIZATION_TOKEN":
-      return { type: typeOfName[option.type], value: tokenBytes(option.token) };
+      return { type: typeOfName[option.type], value: setupTokenBytes(option.token) };
     default: {
       const { value } = option;
       return {
@@ -144,13 +144,9 @@ function pairOf(option: SetupOption): KeyValuePair {
   }
 }
 
-function tokenBytes(token: Token): Uint8Array {
-  if (!isSetupToken(token)) {
-    throw new MoqtEncodingError(`SETUP cannot carry a token of type ${token.aliasType}`);
-  }
-  const writer = new ByteWriter();
-  writeToken(writer, token);
-  return writer.toBytes();
+function setupTokenBytes(token: Token): Uint8Array {
+  if (isSetupToken(token)) return encodeToken(token);
+  throw new MoqtEncodingError(`SETUP cannot carry a token of type ${token.aliasType}`);
 }
 
 /** No alias exists yet when a SETUP is sent, so that it can only register or carry a value. */

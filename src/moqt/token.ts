@@ -63,14 +63,19 @@ function readTokenValue(reader: ByteReader): { tokenType: bigint; tokenValue: Ui
 
 /** Writes a length-prefixed Token. */
 export function writeToken(writer: ByteWriter, token: Token): void {
+  writer.lengthPrefixed(encodeToken(token), "token");
+}
+
+/** The bytes of a Token, without its length. */
+export function encodeToken(token: Token): Uint8Array {
   const code = aliasTypes.indexOf(token.aliasType);
   if (code < 0) throw new MoqtEncodingError("token has an unknown Alias Type");
-  const inner = new ByteWriter();
-  inner.varint(code, "Alias Type");
-  if (token.aliasType !== "USE_VALUE") inner.varint(token.alias, "Token Alias");
+  const writer = new ByteWriter();
+  writer.varint(code, "Alias Type");
+  if (token.aliasType !== "USE_VALUE") writer.varint(token.alias, "Token Alias");
   if (token.aliasType === "REGISTER" || token.aliasType === "USE_VALUE") {
-    inner.varint(token.tokenType, "Token Type");
-    inner.bytes(token.tokenValue);
+    writer.varint(token.tokenType, "Token Type");
+    writer.bytes(token.tokenValue);
   }
-  writer.lengthPrefixed(inner.toBytes(), "token");
+  return writer.toBytes();
 }
