@@ -84,15 +84,14 @@ function redirect(
   return { ...failure(0x34n, retryInterval, reason), redirect: { connectUri, ...target } };
 }
 
-function token(aliasType: "USE_VALUE" | "REGISTER", value: string): MessageParameter[] {
-  const common = { tokenType: 0n, tokenValue: utf8(value) };
-  return [
-    {
-      type: "AUTHORIZATION_TOKEN",
-      token:
-        aliasType === "REGISTER" ? { aliasType, alias: 0n, ...common } : { aliasType, ...common },
-    },
-  ];
+function useToken(value: string): MessageParameter[] {
+  const token = { aliasType: "USE_VALUE", tokenType: 0n, tokenValue: utf8(value) } as const;
+  return [{ type: "AUTHORIZATION_TOKEN", token }];
+}
+
+function registerToken(alias: bigint, value: string): MessageParameter[] {
+  const token = { aliasType: "REGISTER", alias, tokenType: 0n, tokenValue: utf8(value) } as const;
+  return [{ type: "AUTHORIZATION_TOKEN", token }];
 }
 
 /** `message` from draft `first` on; before that, the bytes are a protocol violation. */
@@ -164,7 +163,7 @@ const meanings: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
   "requests [RQ-18] [RQ-19]": {
     "rid-odd": request("SUBSCRIBE", 1n, ["live"], "v"),
     "rid-4": request("SUBSCRIBE", 4n, ["live"], "v"),
-    "auth-reg": request("SUBSCRIBE", 0n, ["live"], "video", token("REGISTER", "secret-token")),
+    "auth-reg": request("SUBSCRIBE", 0n, ["live"], "video", registerToken(0n, "secret-token")),
     ov1: prefix("SUBSCRIBE_NAMESPACE", 0n, "live"),
     ov2: prefix("SUBSCRIBE_NAMESPACE", 2n, "live", "a"),
     ts: request("TRACK_STATUS", 0n, ["live"], "v"),
@@ -230,14 +229,14 @@ const meanings: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
       1n,
       ["live"],
       "video",
-      token("REGISTER", "secret-token"),
+      registerToken(1n, "secret-token"),
     ),
     "mt-subscribe-auth-value": request(
       "SUBSCRIBE",
       1n,
       ["live"],
       "video",
-      token("USE_VALUE", "my-bearer-token"),
+      useToken("my-bearer-token"),
     ),
     "mt-pubns": publishNamespace(1n, "conference"),
     "mt-pubns-2f": publishNamespace(3n, "live", "sports"),
@@ -245,7 +244,7 @@ const meanings: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
     "mt-subtracks": prefix("SUBSCRIBE_TRACKS", 1n, "conference"),
     "mt-subtracks-empty": prefix("SUBSCRIBE_TRACKS", 7n),
     "mt-publish": publish(1n, "video", 0n),
-    "mt-publish-token": publish(1n, "video", 0n, token("USE_VALUE", "pub-token")),
+    "mt-publish-token": publish(1n, "video", 0n, useToken("pub-token")),
     "mt-fetch-d20": since(20, request("FETCH", 2n, ["live"], "video")),
     "mt-fetch-fill-param-INVALID-d20": "PROTOCOL_VIOLATION",
   },
