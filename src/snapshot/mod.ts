@@ -17,6 +17,8 @@ export {
   verifySnapshot,
 } from "./envelope.ts";
 export { SnapshotError, type SnapshotErrorCode, type TextPosition } from "./errors.ts";
+export { type HolderStatus, SnapshotHolder } from "./holder.ts";
+export type { SnapshotHolderOptions, Timers } from "./holder-options.ts";
 export {
   type JsonSnapshot,
   parseDiagnosticSnapshot,
@@ -35,6 +37,8 @@ export {
   type TrustedKeys,
   trustSigningKeys,
 } from "./keys.ts";
+export { lintSnapshot } from "./lint.ts";
+export type { Outcome, OutcomeLevel, OutcomeReason, OutcomeSource } from "./outcome.ts";
 export {
   type Attribute,
   type Attributes,

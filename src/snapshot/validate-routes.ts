@@ -55,7 +55,8 @@ export function readRoutes(
     const route = readRoute(map, prefix ?? [], path, relays, reading);
     if (route !== undefined) routes.push(route);
     if (prefix === undefined) continue;
-    const earlier = firstPlace(places, prefix.map(toHex).join("."), i);
+    const key = prefix.map((field) => `${toHex(field)}.`).join("");
+    const earlier = firstPlace(places, key, i);
     if (earlier !== undefined) {
       const message = `the prefix of routes[${earlier}] again; a table has each prefix once`;
       reading.findings.add(`${path}.prefix`, "LB-TABLE-12", message);
