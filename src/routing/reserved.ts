@@ -1,0 +1,13 @@
+import { equalBytes, utf8 } from "../bytes.ts";
+import type { TrackNamespace } from "../moqt/mod.ts";
+
+const reservedFields = [utf8("."), utf8(".session")];
+
+/**
+ * Whether `namespace` is one that MOQT reserves for the two ends of a session: its first field is
+ * exactly `.` or `.session`. Other names that begin with a dot are like any (LB-S3, LB-S4).
+ */
+export function isReserved(namespace: TrackNamespace): boolean {
+  const [first] = namespace;
+  return first !== undefined && reservedFields.some((field) => equalBytes(field, first));
+}

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { describe, test } from "#test";
+import type { TrackNamespace } from "../../../src/moqt/mod.ts";
+import { DecisionCache } from "../../../src/routing/decision-cache.ts";
+import { placeRequest } from "../../../src/routing/mod.ts";
+import type { Route } from "../../../src/snapshot/mod.ts";
+import { activate, fields, meetings, now, request, snapshotOf } from "./fixtures.ts";
+
+const [route, otherRoute] = snapshotOf([meetings("a"), meetings("b")]).routes as [Route, Route];
+
+function keep(cache: DecisionCache<string>, namespace: TrackNamespace, decision: string): void {
+  cache.set(route, namespace, namespace.length, decision);
+}
+
+function kept(cache: DecisionCache<string>, namespace: TrackNamespace): string | undefined {
+  return cache.get(route, namespace, namespace.length);
+}
+
+describe("DecisionCache", () => {
+  test("answers what was kept, for the same route and hash key", () => {
+    const cache = new DecisionCache<string>();
+    cache.set(route, fields("example.com", "m1", "alice"), 2, "r2");
+    assert.equal(cache.get(route, fields("example.com", "m1", "bob"), 2), "r2");
+    assert.equal(cache.get(route, fields("example.com", "m1"), 2), "r2");
+    assert.equal(cache.get(route, fields("example.com", "m1", "alice"), 3), undefined);
+    assert.equal(cache.get(route, fields("example.com"), 1), undefined);
+    assert.equal(cache.get(otherRoute, fields("example.com", "m1"), 2), undefined);
+  });
+
+  test("keeps the empty hash key apart from the others", () => {
+    const cache = new DecisionCache<string>();
+    keep(cache, [], "r1");
+    assert.equal(kept(cache, []), "r1");
+    assert.equal(kept(cache, [new Uint8Array()]), undefined);
+  });
+
+  test("tells apart keys whose bytes are the same when joined", () => {
+    const cache = new DecisionCache<string>();
+    keep(cache, fields("ab", "c"), "r1");
+    keep(cache, fields("a", "bc"), "r2");
+    assert.equal(kept(cache, fields("ab", "c")), "r1");
+    assert.equal(kept(cache, fields("a", "bc")), "r2");
+    assert.equal(kept(cache, fields("abc")), undefined);
+  });
+
+  test("forgets, but never answers a decision for another key", () => {
+    const name = fc.array(fc.uint8Array({ maxLength: 3, max: 2 }), { maxLength: 3 });
+    fc.assert(
+      fc.property(fc.array(name, { maxLength: 60 }), (names) => {
+        const cache = new DecisionCache<string>(8);
+        for (const namespace of names) {
+          const text = JSON.stringify(namespace.map((field) => [...field]));
+          const decision = kept(cache, namespace);
+          if (decision === undefined) keep(cache, namespace, text);
+          else assert.equal(decision, text);
+          assert.equal(kept(cache, namespace), text);
+        }
+      }),
+    );
+  });
+
+  test("holds no more entries than it was made for", () => {
+    const cache = new DecisionCache<string>(64);
+    const names = Array.from({ length: 20_000 }, (_, i) => fields("flood", `${i}`));
+    for (const [i, namespace] of names.entries()) keep(cache, namespace, `${i}`);
+    const held = names.filter((namespace) => kept(cache, namespace) !== undefined);
+    assert.ok(held.length > 0 && held.length <= 64);
+  });
+
+  test("drops the entry of a place that was used longest ago", () => {
+    const cache = new DecisionCache<string>(2);
+    keep(cache, fields("hot"), "r1");
+    for (let i = 0; i < 100; i++) {
+      keep(cache, fields(`${i}`), "r2");
+      assert.equal(kept(cache, fields("hot")), "r1");
+    }
+    keep(cache, fields("x"), "r2");
+    keep(cache, fields("y"), "r2");
+    assert.equal(kept(cache, fields("hot")), undefined);
+  });
+
+  test("does not keep hash keys of more than 256 bytes", () => {
+    const cache = new DecisionCache<string>();
+    keep(cache, [new Uint8Array(255)], "r1");
+    assert.equal(kept(cache, [new Uint8Array(255)]), "r1");
+    keep(cache, [new Uint8Array(256)], "r1");
+    assert.equal(kept(cache, [new Uint8Array(256)]), undefined);
+  });
+
+  test("keeps copies, not the bytes of the request", () => {
+    const cache = new DecisionCache<string>();
+    const namespace = fields("m1");
+    keep(cache, namespace, "r1");
+    namespace[0]?.fill(0);
+    assert.equal(kept(cache, fields("m1")), "r1");
+    assert.equal(kept(cache, namespace), undefined);
+  });
+});
+
+describe("placements under one snapshot", () => {
+  test("are the same object for namespaces with the same hash key", () => {
+    const active = activate(snapshotOf([meetings("example.com")]));
+    const place = (...namespace: string[]) =>
+      placeRequest(request("SUBSCRIBE", fields(...namespace)), active, now);
+    const first = place("example.com", "m1", "alice");
+    assert.equal(place("example.com", "m1", "bob"), first);
+    assert.ok(Object.isFrozen(first));
+  });
+
+  test("outlive a flood of other names", () => {
+    const active = activate(snapshotOf([meetings()]));
+    const place = (name: string) =>
+      placeRequest(request("SUBSCRIBE", fields("example.com", name)), active, now);
+    const before = ["m1", "m2", "m3"].map(place);
+    for (let i = 0; i < 20_000; i++) place(`flood-${i}`);
+    assert.deepEqual(["m1", "m2", "m3"].map(place), before);
+  });
+});
