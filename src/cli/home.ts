@@ -111,7 +111,7 @@ export async function createSigningKey(
 }
 
 /** The public half of the signing key that is there already. */
-async function formerKey(files: KeyFiles, existing: ExistingKey): Promise<SigningKey | undefined> {
+async function formerKey(files: KeyFiles, existing: ExistingKey): Promise<PublicJwk | undefined> {
   const there = await exists(files.signing);
   if (there && existing === "refuse") {
     throw new InputError(

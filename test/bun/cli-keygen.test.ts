@@ -111,6 +111,21 @@ describe("yard keygen", () => {
       expect(refused.stderr).toStartWith(`${join(directory, "trusted.jwks")}: not a usable key: `);
     }));
 
+  test("keeps trusted keys that someone wrote without kid, as an array, and knows its own by x", () =>
+    inFolder(async (folder) => {
+      const trusted = join(folder, "keys", "trusted.jwks");
+      await yard(["keygen", "--home", folder]);
+      await yard(["keygen", "--rotate", "--home", folder]);
+      const { keys } = JSON.parse(await readFile(trusted, "utf8"));
+      const bare = keys.map(({ kid, ...key }: { kid: string }) => key);
+      await writeFile(trusted, JSON.stringify(bare));
+      await yard(["keygen", "--force", "--home", folder]);
+      const after = JSON.parse(await readFile(trusted, "utf8")).keys;
+      expect(after).toHaveLength(2);
+      expect(after[0]).toEqual(bare[0]);
+      expect(after[1].x).not.toBe(bare[1].x);
+    }));
+
   test("lets publish warn about a key that others can read", () =>
     inFolder(async (folder) => {
       const file = await jsonFile(folder, "snapshot.json", meetingExample);
