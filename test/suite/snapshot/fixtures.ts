@@ -1,6 +1,7 @@
 /** What the suites of this room share: a valid snapshot, envelopes built by hand, fake platforms. */
 
-import { concatBytes, utf8 } from "../../../src/bytes.ts";
+import { concatBytes, fromHex, utf8 } from "../../../src/bytes.ts";
+import { type CborValue, encodeCbor } from "../../../src/snapshot/cbor.ts";
 import {
   generateSigningKey,
   type Outcome,
@@ -54,6 +55,32 @@ export function jsonWith(changes: Readonly<Record<string, unknown>>): Record<str
 
 export function snapshotOf(version: number): Snapshot {
   return parseSnapshot(validJson(version));
+}
+
+/** A JSON form, right or wrong, as the CBOR that would carry it: RIDs and fields as bytes. */
+export function wireOf(json: Record<string, unknown>): Uint8Array {
+  const bytes = (value: unknown): unknown => {
+    if (typeof value === "string") return utf8(value);
+    const hex = (value as { hex?: string } | null)?.hex;
+    return hex === undefined ? value : fromHex(hex);
+  };
+  const list = (value: unknown, change: (item: never) => unknown) =>
+    Array.isArray(value) ? value.map((item) => change(item as never)) : value;
+  const named = <T extends object>(map: T) =>
+    "rid" in map ? { ...map, rid: bytes(map.rid) } : map;
+  return encodeCbor({
+    ...json,
+    relays: list(json.relays, named),
+    routes: list(json.routes, (route: Record<string, unknown>) => ({
+      ...named(route),
+      prefix: list(route.prefix, bytes),
+      ...("rids" in route && {
+        rids: list(route.rids, (item: object | string) =>
+          typeof item === "object" && "rid" in item ? named(item) : bytes(item),
+        ),
+      }),
+    })),
+  } as CborValue);
 }
 
 /** The head of a CBOR byte string or array, by hand. */
@@ -154,9 +181,9 @@ export class TestTimers implements Timers {
   }
 }
 
-/** Lets every promise that can go on do so. */
-export function settle(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+/** Lets promises go on that wait for nothing but each other. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await undefined;
 }
 
 /** 2023-11-14 22:13:20 UTC: a whole second. */
