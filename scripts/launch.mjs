@@ -5,14 +5,13 @@
  */
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { findBun, findDeno, modules, onDeno } from "./runtimes.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const modules = join(root, "node_modules");
-const onDeno = "Deno" in globalThis;
 
 /** Whether every package that the lock file pins for this platform is there in its version. */
 function isInstalled() {
@@ -40,36 +39,6 @@ function install() {
     console.error("yardmaster: the installation failed; see the lines above");
     process.exit(1);
   }
-}
-
-/** The first existing file that is a real binary (install scripts move or replace some). */
-function firstBinary(...candidates) {
-  return candidates.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
-}
-
-function platformPackages(scope, prefix) {
-  const directory = join(modules, scope);
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory)
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => join(directory, name));
-}
-
-function findBun() {
-  const executable = process.platform === "win32" ? "bun.exe" : "bun";
-  return firstBinary(
-    join(modules, "bun", "bin", "bun.exe"),
-    ...platformPackages("@oven", "bun-").map((path) => join(path, "bin", executable)),
-  );
-}
-
-function findDeno() {
-  if (onDeno) return process.execPath;
-  const executable = process.platform === "win32" ? "deno.exe" : "deno";
-  return firstBinary(
-    ...platformPackages("@deno", "").map((path) => join(path, executable)),
-    join(modules, "deno", executable),
-  );
 }
 
 function required(name, path) {
@@ -109,7 +78,6 @@ if (!isInstalled()) install();
 const [program, ...args] = commands[name]();
 const child = spawn(program, [...args, ...rest], {
   stdio: "inherit",
-  env: { ...process.env, YARDMASTER_DENO: findDeno() ?? "", YARDMASTER_BUN: findBun() ?? "" },
 });
 // A terminal sends Ctrl-C to the whole group; a supervisor signals this process alone.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));

@@ -1,0 +1,45 @@
+/**
+ * Where the pinned runtimes lie: each comes as a binary inside a platform package. The commands in
+ * node_modules/.bin are not used, since they wrap the binary in a Node process that keeps signals
+ * to itself, or need an install script.
+ */
+
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+export const modules = join(dirname(dirname(fileURLToPath(import.meta.url))), "node_modules");
+export const onDeno = "Deno" in globalThis;
+
+/** The first existing file that is a real binary (install scripts move or replace some). */
+function firstBinary(...candidates) {
+  return candidates.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
+}
+
+function platformPackages(scope, prefix) {
+  const directory = join(modules, scope);
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => join(directory, name));
+}
+
+/** The pinned Bun, or `undefined` where it is not installed for this platform. */
+export function findBun() {
+  const executable = process.platform === "win32" ? "bun.exe" : "bun";
+  return firstBinary(
+    join(modules, "bun", "bin", "bun.exe"),
+    ...platformPackages("@oven", "bun-").map((path) => join(path, "bin", executable)),
+  );
+}
+
+/** The Deno that runs this, or the pinned one; `undefined` where there is none. */
+export function findDeno() {
+  if (onDeno) return process.execPath;
+  const executable = process.platform === "win32" ? "deno.exe" : "deno";
+  return firstBinary(
+    ...platformPackages("@deno", "").map((path) => join(path, executable)),
+    join(modules, "deno", executable),
+  );
+}

@@ -1,0 +1,88 @@
+/**
+ * `npm test`: the whole suite on every runtime. The portable suites run on Bun and on Deno; on
+ * workerd they run from test/bun/workerd-suite.test.ts. Ends with `N passed, N failed`.
+ *
+ * Arguments are handed to the test runner of Bun and limit the run to that runtime.
+ */
+
+import { join } from "node:path";
+import process from "node:process";
+import { findDeno } from "./runtimes.mjs";
+
+interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+const root = join(import.meta.dir, "..");
+const bun = process.execPath;
+const deno = findDeno() ?? "deno";
+
+/** Runs a test runner, shows what it prints, and reads the counts off its summary. */
+async function run(
+  title: string,
+  command: readonly string[],
+  read: (output: string) => Counts | undefined,
+): Promise<Counts> {
+  console.log(`\n== ${title}`);
+  const child = Bun.spawn([...command], {
+    cwd: root,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  let output = "";
+  const show = async (stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream) => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      output += decoder.decode(chunk, { stream: true });
+      to.write(chunk);
+    }
+  };
+  await Promise.all([show(child.stdout, process.stdout), show(child.stderr, process.stderr)]);
+  const status = await child.exited;
+  const counts = read(output) ?? { passed: 0, failed: 0 };
+  // A runner that died, or failed outside any test, failed once more than it says.
+  const silent = (status !== 0 && counts.failed === 0) || counts.passed + counts.failed === 0;
+  return silent ? { passed: counts.passed, failed: counts.failed + 1 } : counts;
+}
+
+function lastNumber(output: string, pattern: RegExp): number | undefined {
+  const found = [...output.matchAll(pattern)].at(-1)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+function readBun(output: string): Counts | undefined {
+  const passed = lastNumber(output, /^\s*(\d+) pass$/gm);
+  const failed = lastNumber(output, /^\s*(\d+) fail$/gm);
+  return passed === undefined ? undefined : { passed, failed: failed ?? 0 };
+}
+
+function readDeno(output: string): Counts | undefined {
+  // Tests inside describe() are steps to Deno, and a describe() itself counts as a test.
+  const summary = [
+    ...output.matchAll(/(\d+) passed(?: \((\d+) steps?\))? \| (\d+) failed(?: \((\d+) steps?\))?/g),
+  ].at(-1);
+  if (summary === undefined) return undefined;
+  const [, passed, passedSteps, failed, failedSteps] = summary;
+  return {
+    passed: Number(passedSteps ?? passed),
+    failed: Number(failedSteps ?? failed),
+  };
+}
+
+const only = process.argv.slice(2);
+const runs: Counts[] = [];
+if (only.length > 0) {
+  runs.push(await run("Bun", [bun, "test", ...only], readBun));
+} else {
+  runs.push(await run("Bun and workerd", [bun, "test", "test/suite", "test/bun"], readBun));
+  runs.push(
+    await run("Deno", [deno, "test", "-A", "--no-check", "--quiet", "test/suite"], readDeno),
+  );
+}
+const passed = runs.reduce((sum, counts) => sum + counts.passed, 0);
+const failed = runs.reduce((sum, counts) => sum + counts.failed, 0);
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
