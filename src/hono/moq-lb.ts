@@ -1,0 +1,95 @@
+/**
+ * @module
+ * MoQ-LB in redirect mode as a plug-in for Hono: `POST /moqt/:draft` answers a routable request of
+ * MOQT with the REQUEST_ERROR that a session would get, `GET /redirect/:request/:name` gives the
+ * same decision as an HTTP redirect.
+ */
+
+import { type Env, type Handler, Hono } from "hono";
+import { cors } from "hono/cors";
+import { createRedirector, tell } from "../moq-lb/mod.ts";
+import { messageHandler } from "./message.ts";
+import { checkOptions, type MoqLbOptions } from "./options.ts";
+import { problem } from "./problem.ts";
+import { redirectHandler } from "./redirect.ts";
+import { healthHandler, statusHandler } from "./status.ts";
+
+export type { MoqLbOptions } from "./options.ts";
+export type { InstanceStatus } from "./status.ts";
+
+/**
+ * MoQ-LB in redirect mode.
+ *
+ * - `POST /moqt/moqt-22` (or another draft): the body is one routable request as it would open a
+ *   request stream, `application/octet-stream`. 200 with the REQUEST_ERROR; 400 where a session
+ *   would be closed, with the name of the session error as `code`.
+ * - `GET /redirect/:request/:name`: `:request` is one of subscribe, publish, fetch, track-status,
+ *   publish-namespace, subscribe-namespace and subscribe-tracks, `:name` the MOQT text form, with
+ *   `--` and a Track Name for the first four and without for the others. 307 to the Connect URI;
+ *   rejections are 404, 403, and 503 with `Retry-After`.
+ * - `GET /healthz`: 200 while requests can be placed, else 503.
+ * - `GET /status`: version and age of the snapshot, instance and mode; no relays.
+ *
+ * What is not a placement is `application/problem+json` with a `code`. No answer is cached.
+ *
+ * Tokens come as `Authorization: Bearer`, or by value in AUTHORIZATION_TOKEN parameters. Without a
+ * session there is no cache of token aliases: to register one is AUTH_TOKEN_CACHE_OVERFLOW, to use
+ * one UNKNOWN_AUTH_TOKEN_ALIAS, both 400.
+ *
+ * @param {MoqLbOptions} options - The snapshot holder, the authorization policy, and the rest.
+ * @returns {Hono} An app, to be served as it is or mounted with `app.route()`.
+ * @throws {ConfigurationError} An option is missing or wrong; the message is one line.
+ *
+ * @example
+ * ```ts
+ * const app = new Hono()
+ *
+ * app.route(
+ *   "/",
+ *   moqLb({
+ *     holder,
+ *     authorization: jwtPolicy({ keys, issuer: "https://id.example", audience: "moq-lb" }),
+ *     rateLimit: tokenBucket({ ratePerSecond: 50, burst: 100 }),
+ *     clientOf: (c) => getConnInfo(c).remote.address ?? "",
+ *   }),
+ * )
+ * ```
+ */
+export function moqLb<E extends Env = Env>(options: MoqLbOptions<E>): Hono<E> {
+  const redirector = createRedirector(options);
+  checkOptions(options);
+
+  const app = new Hono<E>();
+  if (options.cors !== undefined) {
+    const crossOrigin = cors({ allowMethods: ["GET", "HEAD", "POST"], ...options.cors });
+    app.use("/moqt/*", crossOrigin);
+    app.use("/redirect/*", crossOrigin);
+  }
+  const redirect = only(["GET", "HEAD"], redirectHandler(redirector, options));
+  app.all("/moqt/:draft", only(["POST"], messageHandler(redirector, options)));
+  app.all("/redirect/:request/:name", redirect);
+  // The namespace of no fields is the empty text.
+  app.all("/redirect/:request/", redirect);
+  app.all("/healthz", only(["GET", "HEAD"], healthHandler(options)));
+  app.all("/status", only(["GET", "HEAD"], statusHandler(options)));
+
+  app.notFound(() => problem(404, { code: "NOT_FOUND", detail: "There is nothing here." }));
+  app.onError((error) => {
+    tell(options.onError, error);
+    return problem(500, { code: "INTERNAL_ERROR", detail: "The request could not be handled." });
+  });
+  return app;
+}
+
+/**
+ * `handler` for `methods`, 405 for others: hono itself would say 404. One handler a path also
+ * keeps hono on its short way, which composes nothing.
+ */
+function only<E extends Env>(methods: readonly string[], handler: Handler<E>): Handler<E> {
+  const allow = methods.join(", ");
+  return function onlyMethods(c, next) {
+    if (methods.includes(c.req.method)) return handler(c, next);
+    const detail = `The method has to be ${methods.join(" or ")}.`;
+    return problem(405, { code: "METHOD_NOT_ALLOWED", detail }, { allow });
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * Options of the MoQ-LB plug-in.
+ *
+ * @module
+ */
+
+import type { Context, Env } from "hono";
+import type { cors } from "hono/cors";
+import {
+  ConfigurationError,
+  type RedirectorOptions,
+  requireFunction,
+  requireInteger,
+} from "../moq-lb/mod.ts";
+import { type Draft, drafts } from "../moqt/mod.ts";
+
+/** Options of `moqLb()`. Only `holder` and `authorization` are required. */
+export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
+  /**
+   * How clients are told apart for `rateLimit`, and required with it: only the deployment knows
+   * whether a client's address is that of the socket, that of a header which its own proxy sets,
+   * or no address at all. `X-Forwarded-For` as such is whatever the client says.
+   */
+  readonly clientOf?: (c: Context<E>) => string;
+  /** The tenant that authorization policies see. Default: none. */
+  readonly tenantOf?: (c: Context<E>) => string | undefined;
+  /** Drafts that `POST /moqt/:draft` answers; others are 404. Default: 18 to 22. */
+  readonly drafts?: readonly Draft[];
+  /** Longest body in bytes; longer ones are 413. Default: the longest control message, 65,546. */
+  readonly maximumBodySize?: number;
+  /**
+   * CORS for players on other origins, as hono's `cors` takes it. Off by default. Scripts in
+   * browsers can use `POST /moqt/:draft` alone: the `Location` of a redirect is hidden from them.
+   */
+  readonly cors?: NonNullable<Parameters<typeof cors>[0]>;
+  /** Name of this instance in `GET /status`. Default: a random UUID. */
+  readonly instanceId?: string;
+  /** Told of errors that no rule foresees; the client gets a bare 500. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A type in up to 9 bytes, a length in 2, a body. */
+export const longestMessage = 9 + 2 + 0xffff;
+
+/**
+ * Checks what the redirector does not check.
+ *
+ * @throws {ConfigurationError} an option is missing or wrong
+ */
+export function checkOptions<E extends Env>(options: MoqLbOptions<E>): void {
+  for (const hook of ["clientOf", "tenantOf", "onError"] as const) {
+    requireFunction(hook, options[hook]);
+  }
+  if (options.rateLimit !== undefined && options.clientOf === undefined) {
+    throw new ConfigurationError("clientOf is missing: rateLimit has to tell clients apart");
+  }
+  requireInteger("maximumBodySize", options.maximumBodySize ?? longestMessage, 1);
+  const unknown = options.drafts?.find((draft) => !drafts.includes(draft));
+  if (unknown !== undefined || options.drafts?.length === 0) {
+    throw new ConfigurationError(`drafts has to name one or more of ${drafts.join(", ")}`);
+  }
+  if (options.instanceId === "") throw new ConfigurationError("instanceId must not be empty");
+}

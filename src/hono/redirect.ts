@@ -1,0 +1,77 @@
+/**
+ * `GET /redirect/:request/:name`: a placement as an HTTP redirect.
+ *
+ * @module
+ */
+
+import type { Env, Handler } from "hono";
+import {
+  operationOf,
+  type Redirector,
+  type Rejection,
+  type RejectionCode,
+  reasonPhrases,
+} from "../moq-lb/mod.ts";
+import { MalformedNameError, type RoutableRequest, requestTypes } from "../moqt/mod.ts";
+import { namedRequest, namedRequestDraft } from "./named-request.ts";
+import type { MoqLbOptions } from "./options.ts";
+import { type ProblemStatus, problem } from "./problem.ts";
+import { requesterOf } from "./requester.ts";
+
+const requestTypeOf = new Map(requestTypes.map((type) => [operationOf[type] as string, type]));
+
+/** The handler of a route with the parameters `:request` and `:name`; no name is the empty one. */
+export function redirectHandler<E extends Env>(
+  redirector: Redirector,
+  options: MoqLbOptions<E>,
+): Handler<E> {
+  return async function redirectRequest(c) {
+    const type = requestTypeOf.get(c.req.param("request") ?? "");
+    if (type === undefined) return unknownRequest();
+    let request: RoutableRequest;
+    try {
+      request = namedRequest(type, c.req.param("name") ?? "");
+    } catch (error) {
+      if (error instanceof MalformedNameError) return malformedName(error);
+      throw error;
+    }
+    const decision = await redirector.decide(request, namedRequestDraft, requesterOf(c, options));
+    if (decision.kind === "rejection") return rejected(decision);
+    const headers = { location: decision.uri, "cache-control": "no-store" };
+    return new Response(null, { status: 307, headers });
+  };
+}
+
+const statusOf: Readonly<Record<RejectionCode, ProblemStatus>> = {
+  DOES_NOT_EXIST: 404,
+  UNINTERESTED: 404,
+  UNAUTHORIZED: 403,
+  INTERNAL_ERROR: 503,
+  EXCESSIVE_LOAD: 503,
+  NOT_SUPPORTED: 501,
+  INVALID_JOINING_REQUEST_ID: 400,
+};
+
+function rejected({ code, cause, retryInterval }: Rejection): Response {
+  const details = {
+    code,
+    detail: reasonPhrases[cause],
+    retryInterval: Number(retryInterval),
+  };
+  return problem(statusOf[code], details, retryAfter(retryInterval));
+}
+
+/** `Retry-After` in whole seconds, never before the interval is over (LB-S37). */
+function retryAfter(retryInterval: bigint): Record<string, string> {
+  if (retryInterval === 0n) return {};
+  return { "retry-after": String(Math.ceil((Number(retryInterval) - 1) / 1000)) };
+}
+
+function unknownRequest(): Response {
+  const detail = `The request has to be one of ${[...requestTypeOf.keys()].join(", ")}.`;
+  return problem(404, { code: "UNKNOWN_REQUEST", detail });
+}
+
+function malformedName(error: MalformedNameError): Response {
+  return problem(400, { code: error.code, detail: error.message, offset: error.offset });
+}

@@ -1,0 +1,256 @@
+/**
+ * Redirect mode for one request: limits, authorization, placement, answer. No I/O, and nothing is
+ * kept of a request that is answered (LB-REDIR-16, LB-AFFIN-4).
+ *
+ * @module
+ */
+
+import {
+  type Draft,
+  draftFacts,
+  type RequestError,
+  type RoutableRequest,
+  requestTrackName,
+  routingKey,
+} from "../moqt/mod.ts";
+import { type PlacementOptions, placeRequest } from "../routing/mod.ts";
+import type { ActiveSnapshot } from "../snapshot/mod.ts";
+import {
+  type AuthorizationPolicy,
+  type AuthorizationRequest,
+  authorizationPolicy,
+} from "./authorization.ts";
+import { ConfigurationError, requireFunction, requireInteger } from "./configuration-error.ts";
+import { type Decision, type Rejection, toRequestError } from "./decision.ts";
+import { type DecisionEvent, decisionEvent, safeFault, safeReason } from "./decision-event.ts";
+import { tell } from "./hook.ts";
+import { operationOf } from "./operation.ts";
+import type { RateLimit } from "./rate-limit.ts";
+import type { AuthorizationToken } from "./tokens.ts";
+
+export interface RedirectorOptions {
+  /** Where the snapshot in force is read for each request; a `SnapshotHolder` is one. */
+  readonly holder: { readonly active: ActiveSnapshot | undefined };
+  /** Who may ask for what. There is no default: `"allow-all"` has to be said. */
+  readonly authorization: AuthorizationPolicy | "allow-all";
+  /** Asked before anything else. Default: every request is admitted. */
+  readonly rateLimit?: RateLimit;
+  /** Requests that may wait for hooks at a time; more get EXCESSIVE_LOAD. Default 10,000. */
+  readonly maximumPending?: number;
+  /** Service URIs of this deployment; never sent as a Connect URI (LB-REDIR-18). */
+  readonly ownServiceUris?: readonly string[];
+  /** The clock, milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number;
+  /**
+   * Mean of the milliseconds after which a client may retry, where it may; each answer has its own,
+   * from half to one and a half of it, so that clients do not come back all at once. Default 2,000.
+   */
+  readonly retryAfter?: number;
+  /** Numbers in [0, 1) for that. Default `Math.random`. */
+  readonly random?: () => number;
+  /** Told of each decision, for logs and metrics. What it throws is dropped. */
+  readonly onDecision?: (event: DecisionEvent) => void;
+  /** Whether events carry the (escaped, cut) name of the request. Default `false` (LB-SEC-34). */
+  readonly logNames?: boolean;
+}
+
+/** Who sent a request, and with what credentials. */
+export interface Requester {
+  /** As the rate limit tells clients apart. Default: all are one. */
+  readonly client?: string | undefined;
+  /** From an HTTP `Authorization: Bearer` field. */
+  readonly bearerToken?: string | undefined;
+  /** The tokens of the message or of its session, aliases resolved. */
+  readonly tokens?: readonly AuthorizationToken[] | undefined;
+  /** The authority that was addressed. */
+  readonly authority?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
+export interface Redirector {
+  /**
+   * Decides where a request goes. Checks come in this order, and the first that fails decides:
+   * limits (EXCESSIVE_LOAD), authorization (UNAUTHORIZED), reserved names and routes
+   * (DOES_NOT_EXIST, UNINTERESTED), configuration age and eligibility (INTERNAL_ERROR), and last
+   * whether the draft lets this type of request be redirected (NOT_SUPPORTED): whatever else is
+   * wrong with a request is said first, in every draft alike. A hook that throws counts as a
+   * failed check, INTERNAL_ERROR with a retry.
+   *
+   * @returns a promise where a hook answers with one, else the decision itself
+   */
+  decide(
+    request: RoutableRequest,
+    draft: Draft,
+    requester?: Requester,
+  ): Decision | Promise<Decision>;
+  /** The REQUEST_ERROR that answers a request: {@link Redirector.decide}, as a message. */
+  answer(request: RoutableRequest, draft: Draft, requester?: Requester): Promise<RequestError>;
+}
+
+/**
+ * Redirect mode for one request after another, whatever they come over.
+ *
+ * @throws {ConfigurationError} an option is missing or wrong
+ */
+export function createRedirector(options: RedirectorOptions): Redirector {
+  return new RequestRedirector(options);
+}
+
+/** Why a request may not be placed, if it may not. */
+type Refusal = Rejection | undefined;
+
+const anybody: Requester = {};
+const noTokens: readonly AuthorizationToken[] = [];
+
+class RequestRedirector implements Redirector {
+  readonly #options: RedirectorOptions;
+  readonly #policy: AuthorizationPolicy;
+  readonly #maximumPending: number;
+  readonly #now: () => number;
+  readonly #placement: Required<PlacementOptions>;
+  #pending = 0;
+
+  constructor(options: RedirectorOptions) {
+    this.#policy = authorizationPolicy(options.authorization);
+    if (typeof options.holder !== "object" || options.holder === null) {
+      throw new ConfigurationError("holder is missing: give a SnapshotHolder");
+    }
+    for (const hook of ["rateLimit", "onDecision", "now", "random"] as const) {
+      requireFunction(hook, options[hook]);
+    }
+    this.#maximumPending = requireInteger("maximumPending", options.maximumPending ?? 10_000, 1);
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#placement = {
+      random: options.random ?? Math.random,
+      retryAfter: requireInteger("retryAfter", options.retryAfter ?? 2000, 1, 3_600_000),
+      ownServiceUris: options.ownServiceUris ?? [],
+    };
+  }
+
+  decide(
+    request: RoutableRequest,
+    draft: Draft,
+    requester: Requester = anybody,
+  ): Decision | Promise<Decision> {
+    const receivedAt = this.#now();
+    const refusal = this.#admit(request, requester, receivedAt);
+    const conclude = (refused: Refusal): Decision => {
+      const decision = refused ?? this.#place(request, draft);
+      this.#report(request, draft, decision, receivedAt);
+      return decision;
+    };
+    return isPromise(refusal) ? refusal.then(conclude) : conclude(refusal);
+  }
+
+  async answer(request: RoutableRequest, draft: Draft, requester?: Requester) {
+    return toRequestError(await this.decide(request, draft, requester), request);
+  }
+
+  /** Limits, then authorization. */
+  #admit(request: RoutableRequest, requester: Requester, now: number): Refusal | Promise<Refusal> {
+    if (this.#pending >= this.#maximumPending) {
+      return this.#reject("EXCESSIVE_LOAD", "pending-limit");
+    }
+    const limited = this.#limit(requester, now);
+    const refusal = isPromise(limited)
+      ? limited.then((refused) => refused ?? this.#authorize(request, requester))
+      : (limited ?? this.#authorize(request, requester));
+    if (!isPromise(refusal)) return refusal;
+    this.#pending++;
+    return refusal.finally(() => {
+      this.#pending--;
+    });
+  }
+
+  #limit({ client = "" }: Requester, now: number): Refusal | Promise<Refusal> {
+    const { rateLimit } = this.#options;
+    if (rateLimit === undefined) return undefined;
+    return ask(
+      () => rateLimit(client, now),
+      (admitted) => (admitted === true ? undefined : this.#reject("EXCESSIVE_LOAD", "rate-limit")),
+      (fault) => this.#reject("INTERNAL_ERROR", "rate-limit-fault", { fault }),
+    );
+  }
+
+  #authorize(request: RoutableRequest, requester: Requester): Refusal | Promise<Refusal> {
+    const trackNamespace = routingKey(request);
+    // A joining FETCH names nothing to authorize, and is never placed (LB-A1).
+    if (trackNamespace === undefined) return undefined;
+    const question: AuthorizationRequest = {
+      operation: operationOf[request.type],
+      trackNamespace,
+      trackName: requestTrackName(request),
+      bearerToken: requester.bearerToken,
+      tokens: requester.tokens ?? noTokens,
+      authority: requester.authority,
+      tenant: requester.tenant,
+    };
+    return ask(
+      () => this.#policy.authorize(question),
+      (decision) => {
+        const { granted, reason = undefined } =
+          typeof decision === "boolean" ? { granted: decision } : decision;
+        if (granted === true) return undefined;
+        return this.#reject("UNAUTHORIZED", "unauthorized", { reason: safeReason(reason) });
+      },
+      (fault) => this.#reject("INTERNAL_ERROR", "authorization-fault", { fault }),
+    );
+  }
+
+  #place(request: RoutableRequest, draft: Draft): Decision {
+    const { active } = this.#options.holder;
+    const placement = placeRequest(request, active, this.#now(), this.#placement);
+    if (placement.kind === "redirect" && !draftFacts[draft].redirectable.includes(request.type)) {
+      return this.#reject("NOT_SUPPORTED", "draft-forbids-redirect");
+    }
+    return placement;
+  }
+
+  #reject(
+    code: Rejection["code"],
+    cause: Rejection["cause"],
+    detail: Pick<Rejection, "reason" | "fault"> = {},
+  ): Rejection {
+    const retry = code === "EXCESSIVE_LOAD" || code === "INTERNAL_ERROR";
+    const { retryAfter, random } = this.#placement;
+    const milliseconds = Math.floor(retryAfter * (0.5 + random()));
+    return {
+      kind: "rejection",
+      code,
+      cause,
+      retryInterval: retry ? BigInt(milliseconds + 1) : 0n,
+      ...detail,
+    };
+  }
+
+  #report(request: RoutableRequest, draft: Draft, decision: Decision, receivedAt: number): void {
+    const { onDecision, holder, logNames = false } = this.#options;
+    if (onDecision === undefined) return;
+    const version = holder.active?.snapshot.version;
+    const duration = this.#now() - receivedAt;
+    tell(onDecision, decisionEvent(request, draft, decision, { version, duration, logNames }));
+  }
+}
+
+/** What a hook answers, at once or later, put through `judge`; what it throws, through `failed`. */
+function ask<Answer>(
+  hook: () => Answer | Promise<Answer>,
+  judge: (answer: Answer) => Refusal,
+  failed: (fault: string) => Refusal,
+): Refusal | Promise<Refusal> {
+  try {
+    const answer = hook();
+    if (!isPromise(answer)) return judge(answer);
+    return Promise.resolve(answer)
+      .then(judge)
+      .catch((error) => failed(safeFault(error)));
+  } catch (error) {
+    return failed(safeFault(error));
+  }
+}
+
+/** Also for promises of other makers, such as those of remote calls between Workers. */
+function isPromise<Value>(value: Value | Promise<Value>): value is Promise<Value> {
+  return typeof (value as { readonly then?: unknown } | undefined)?.then === "function";
+}

@@ -1,0 +1,30 @@
+/**
+ * One routable request as bytes, without the session it would come in.
+ *
+ * @module
+ */
+
+import {
+  type Draft,
+  decodeControlMessage,
+  isRoutableRequest,
+  MoqtError,
+  type RoutableRequest,
+} from "../moqt/mod.ts";
+
+/**
+ * The request that `bytes` would open a request stream of a client's session with.
+ *
+ * @throws {MoqtError} the session error that the standard names: PROTOCOL_VIOLATION also where the
+ *   message cannot open a request stream, INVALID_REQUEST_ID where it is odd, as only a server's is
+ */
+export function decodeRequest(bytes: Uint8Array, draft: Draft): RoutableRequest {
+  const message = decodeControlMessage(bytes, draft);
+  if (!isRoutableRequest(message)) {
+    throw new MoqtError("PROTOCOL_VIOLATION", `${message.type} cannot open a request stream`);
+  }
+  if (message.requestId % 2n !== 0n) {
+    throw new MoqtError("INVALID_REQUEST_ID", "the Request ID of a client has to be even");
+  }
+  return message;
+}
