@@ -22,7 +22,7 @@ export class MoqtError extends YardmasterError {
   /** The code that closes the session. */
   readonly numericCode: bigint;
   /** Byte offset of the fault in the given bytes, where one byte is to blame. */
-  readonly offset?: number;
+  declare readonly offset?: number;
 
   constructor(code: SessionErrorName, message: string, options: MoqtErrorOptions = {}) {
     const { offset } = options;
