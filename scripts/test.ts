@@ -79,7 +79,7 @@ if (only.length > 0) {
 } else {
   runs.push(await run("Bun and workerd", [bun, "test", "test/suite", "test/bun"], readBun));
   runs.push(
-    await run("Deno", [deno, "test", "-A", "--no-check", "--quiet", "test/suite"], readDeno),
+    await run("Deno", [deno, "test", "-A", "--no-check", "--reporter=dot", "test/suite"], readDeno),
   );
 }
 const passed = runs.reduce((sum, counts) => sum + counts.passed, 0);

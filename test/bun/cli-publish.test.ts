@@ -46,6 +46,16 @@ describe("yard publish", () => {
       }
     }));
 
+  test("copies the signed snapshot into a file for a store that is elsewhere", () =>
+    inFolder(async (cwd) => {
+      await yard(["keygen"], { cwd });
+      const file = await jsonFile(cwd, "snapshot.json", { ...meetingExample, version: 3 });
+      const copy = join(cwd, "snapshot.cbor");
+      expect((await yard(["publish", file, "--out", copy], { cwd })).status).toBe(0);
+      const kept = await homeAt(join(cwd, ".yardmaster")).store.get(currentKey);
+      expect(new Uint8Array(await readFile(copy))).toEqual(kept as Uint8Array);
+    }));
+
   test("refuses a version that is not above the current one [LB-ROT-3] [LB-CONF-2]", () =>
     inFolder(async (folder) => {
       const home = await homeWithKey(folder);

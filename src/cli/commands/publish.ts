@@ -1,5 +1,8 @@
+import { versionKey } from "../../snapshot/mod.ts";
+import { writeWhole } from "../../store/atomic-file.ts";
 import { command } from "../command.ts";
-import { exposureOf, homeAt } from "../home.ts";
+import { InputError } from "../errors.ts";
+import { exposureOf, type Home, homeAt } from "../home.ts";
 import { sourceName } from "../input.ts";
 import { publishLocally } from "../publish.ts";
 import { readSnapshotFile } from "../snapshot-file.ts";
@@ -24,14 +27,23 @@ export const publish = command({
       valueHint: "DIR",
       description: "folder of keys and store (default $YARDMASTER_HOME or .yardmaster)",
     },
+    out: {
+      type: "string",
+      valueHint: "FILE",
+      description: "write the signed snapshot into a file too, for a store that is elsewhere",
+    },
     json: { type: "boolean", description: "print version, digest and kid as JSON" },
   },
   details: [
     "The version has to be above the current one: load balancers refuse anything else (LB-ROT-3).\n" +
       "To roll back, publish the earlier file with --next.",
   ],
-  examples: ["publish snapshot.json", "publish snapshot-before.json --next"],
-  async run({ file, next, home: directory, json }) {
+  examples: [
+    "publish snapshot.json",
+    "publish snapshot-before.json --next",
+    "publish snapshot.json --out snapshot.cbor",
+  ],
+  async run({ file, next, home: directory, out, json }) {
     const snapshot = await readSnapshotFile(file);
     const home = homeAt(directory);
     const { replaced, ...published } = await publishLocally(snapshot, {
@@ -40,6 +52,7 @@ export const publish = command({
       now: Date.now(),
       source: sourceName(file),
     });
+    if (out !== undefined) await copyEnvelope(home, published.version, out);
     const style = messageStyle();
     for (const warning of [replaced, await exposureOf(home.keys)]) {
       if (warning !== undefined) tell(`${style.yellow("warning:")} ${warning}`);
@@ -53,3 +66,13 @@ export const publish = command({
     return undefined;
   },
 });
+
+/** @throws {InputError} the file cannot be written */
+async function copyEnvelope(home: Home, version: number, path: string): Promise<void> {
+  const envelope = await home.store.get(versionKey(version));
+  try {
+    await writeWhole(path, envelope as Uint8Array);
+  } catch (cause) {
+    throw new InputError(`${path}: cannot be written; version ${version} is published`, cause);
+  }
+}

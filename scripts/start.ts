@@ -1,0 +1,82 @@
+/**
+ * `npm start`: a MoQ-LB on this machine in one step. Makes a development key and store where there
+ * are none, publishes the draft's meeting example into an empty store, serves, keeps the snapshot
+ * fresh, and prints what to try. Runs on Deno and on Bun.
+ */
+
+import process from "node:process";
+import { homeAt } from "../src/cli/home.ts";
+import { ensureDevelopmentHome, republish } from "../src/cli/publish.ts";
+import { YardmasterError } from "../src/errors.ts";
+import { type Environment, type RunningInstance, signalled } from "../workers/serve.ts";
+
+/** Seconds; the instance of this demo refuses to place requests after an hour without an agent. */
+const maximumAge = 3600;
+
+/** An agent publishes at least three times per maximum age, so that quiet times do not go stale. */
+const republishEvery = (maximumAge * 1000) / 4;
+
+async function startInstance(environment: Environment): Promise<RunningInstance> {
+  const worker = "Deno" in globalThis ? "deno" : "bun";
+  const { start } = await import(`../workers/${worker}.ts`);
+  return start(environment);
+}
+
+function announce(url: string, directory: string, version: number, example: boolean): void {
+  const yard = "npm run -s yard --";
+  console.log(`
+Yardmaster answers on ${url}
+  snapshot  version ${version}${example ? " (the meeting example: r1, r2, r3)" : ""}, maximum age ${maximumAge} s
+  home      ${directory} (development key, local store)
+  policy    allow-all: everybody may ask for everything; for development alone
+
+Try, in another terminal:
+
+  curl -si ${url}/redirect/subscribe/example.2ecom-m1--video
+
+  ${yard} encode subscribe example.2ecom-m1--video --binary \\
+    | curl -s ${url}/moqt/moqt-22 -H 'content-type: application/octet-stream' --data-binary @- \\
+    | ${yard} decode --binary
+
+  ${yard} route example.2ecom-m1
+
+Change the pool with \`${yard} publish FILE\`; it takes effect within seconds. Ctrl-C ends this.
+`);
+}
+
+async function main(): Promise<void> {
+  const home = homeAt();
+  const { createdKey, contents, published } = await ensureDevelopmentHome({
+    home,
+    now: Date.now(),
+  });
+  if (createdKey) console.log(`yardmaster: created a development key in ${home.keys.directory}`);
+  const running = await startInstance({
+    YARDMASTER_REFRESH_INTERVAL: "1",
+    ...process.env,
+    YARDMASTER_MAXIMUM_AGE: String(maximumAge),
+    YARDMASTER_AUTHORIZATION: "allow-all",
+    YARDMASTER_TRUSTED_KEYS: home.keys.trusted,
+    YARDMASTER_STORE: `file:${home.directory}/store`,
+    YARDMASTER_LAST_KNOWN_GOOD: `file:${home.directory}/last-known-good`,
+  });
+  const keepFresh = setInterval(() => {
+    republish({ home, now: Date.now() }).catch((error) =>
+      console.error(`yardmaster: the snapshot could not be published again: ${error.message}`),
+    );
+  }, republishEvery);
+  announce(running.url, home.directory, published.version, contents === "example");
+
+  await signalled();
+  clearInterval(keepFresh);
+  await running.close();
+  process.exit(0);
+}
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof YardmasterError)) throw error;
+  console.error(`yardmaster: ${error.message}`);
+  process.exit(1);
+}

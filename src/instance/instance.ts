@@ -1,0 +1,126 @@
+/**
+ * One redirect-mode instance put together: settings, stores and clock in, an app and the holder of
+ * its snapshot out. What differs between runtimes (stores, sockets, timers) stays with the caller.
+ *
+ * @module
+ */
+
+import type { Context, Hono } from "hono";
+import type { JSONWebKeySet } from "jose";
+import { moqLb } from "../hono/moq-lb.ts";
+import {
+  type AuthorizationPolicy,
+  ConfigurationError,
+  decisionLog,
+  jwtPolicy,
+  tokenBucket,
+} from "../moq-lb/mod.ts";
+import { routingTable } from "../routing/mod.ts";
+import {
+  importTrustedKeys,
+  type Outcome,
+  SnapshotHolder,
+  type SnapshotStore,
+  steadyClock,
+} from "../snapshot/mod.ts";
+import type { AuthorizationSettings, InstanceSettings } from "./settings.ts";
+
+export interface InstanceParts {
+  readonly settings: InstanceSettings;
+  /** Where snapshots come from. */
+  readonly source: SnapshotStore;
+  /** Where the last good one is kept through a restart (LB-CONF-23). */
+  readonly lastKnownGood?: SnapshotStore;
+  /** The address of a client, for the rate limit; required where the settings ask for one. */
+  readonly clientOf?: (c: Context) => string;
+  /** Takes one JSON line: outcomes of looks into the store, and decisions where asked for. */
+  readonly log?: (line: string) => void;
+}
+
+export interface Instance {
+  /** The HTTP face: {@link moqLb}. */
+  readonly app: Hono;
+  /** The snapshot that decides. Its background refresh is not started yet. */
+  readonly holder: SnapshotHolder;
+}
+
+/**
+ * Puts an instance together. Nothing is read from the stores yet.
+ *
+ * @throws {ConfigurationError} a setting has no usable value
+ * @throws {SnapshotError} `INVALID_KEY` for a trusted key, `INVALID_CONFIGURATION`
+ */
+export async function createInstance(parts: InstanceParts): Promise<Instance> {
+  const { settings, source, lastKnownGood, clientOf, log = () => {} } = parts;
+  const now = steadyClock();
+  const holder: SnapshotHolder = new SnapshotHolder({
+    source,
+    ...(lastKnownGood === undefined ? {} : { lastKnownGood }),
+    trustedKeys: await importTrustedKeys(
+      parseJson("YARDMASTER_TRUSTED_KEYS", settings.trustedKeys),
+    ),
+    maximumAge: settings.maximumAge,
+    ownServiceUris: settings.serviceUris,
+    refreshInterval: settings.refreshInterval,
+    now,
+    onEvent(outcome) {
+      // Compiled here, so that no request pays for it.
+      if (outcome.reason === "activated" && holder.active !== undefined) {
+        routingTable(holder.active.snapshot);
+      }
+      if (isNews(outcome)) log(JSON.stringify(outcomeRecord(outcome)));
+    },
+  });
+  const { rateLimit, corsOrigins } = settings;
+  const app = moqLb({
+    holder,
+    authorization: authorizationFrom(settings.authorization),
+    ownServiceUris: settings.serviceUris,
+    instanceId: settings.instanceId,
+    now,
+    logNames: settings.logNames,
+    ...(settings.logDecisions ? { onDecision: decisionLog(log) } : {}),
+    ...(clientOf === undefined ? {} : { clientOf }),
+    ...(rateLimit === undefined
+      ? {}
+      : { rateLimit: tokenBucket({ ratePerSecond: rateLimit.perSecond, burst: rateLimit.burst }) }),
+    ...(corsOrigins.length === 0 ? {} : { cors: { origin: [...corsOrigins] } }),
+  });
+  return { app, holder };
+}
+
+function authorizationFrom(settings: AuthorizationSettings): AuthorizationPolicy | "allow-all" {
+  if (settings.policy === "allow-all") return "allow-all";
+  const { keys, issuer, audience } = settings;
+  return jwtPolicy({
+    keys: keys.startsWith("https://")
+      ? new URL(keys)
+      : (parseJson("YARDMASTER_JWT_KEYS", keys) as JSONWebKeySet),
+    issuer,
+    audience,
+  });
+}
+
+function parseJson(setting: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ConfigurationError(`${setting} is not JSON`);
+  }
+}
+
+/** Most looks find nothing new, and a first start has nothing kept from before. */
+function isNews({ reason, from }: Outcome): boolean {
+  return reason !== "unchanged" && !(reason === "missing" && from === "last-known-good");
+}
+
+/** One line about a look into a store. Messages of snapshot errors are safe to print. */
+function outcomeRecord(outcome: Outcome): Record<string, unknown> {
+  const { error, at, ...rest } = outcome;
+  return {
+    time: new Date(at).toISOString(),
+    event: "snapshot",
+    ...rest,
+    ...(error === undefined ? {} : { error: error.message }),
+  };
+}

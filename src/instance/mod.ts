@@ -1,0 +1,14 @@
+/**
+ * A redirect-mode instance from settings and stores, for the workers of each runtime.
+ *
+ * @module
+ */
+
+export { createInstance, type Instance, type InstanceParts } from "./instance.ts";
+export {
+  type AuthorizationSettings,
+  type InstanceSettings,
+  type ListenSettings,
+  readInstanceSettings,
+  readListenSettings,
+} from "./settings.ts";

@@ -1,0 +1,39 @@
+/**
+ * A snapshot store by its address, for runtimes with files and sockets.
+ *
+ * @module
+ */
+
+import { ConfigurationError } from "../moq-lb/mod.ts";
+import type { SnapshotStore } from "../snapshot/mod.ts";
+
+/**
+ * Opens the store at `address`:
+ *
+ * - `file:DIRECTORY`: files, as `yard publish` writes them
+ * - `redis://…` or `rediss://…`: a Redis server
+ * - `deno-kv:` or `deno-kv:PATH`: Deno KV, on Deno alone
+ *
+ * @param option how the setting is called, for the message of the error
+ * @throws {ConfigurationError} the address has another form, or the runtime has no such store
+ */
+export async function openStore(address: string, option: string): Promise<SnapshotStore> {
+  if (address.startsWith("file:") && address.length > "file:".length) {
+    const { fileStore } = await import("./file.ts");
+    return fileStore(address.slice("file:".length));
+  }
+  if (/^rediss?:\/\//.test(address)) {
+    const { redisStore } = await import("./redis.ts");
+    return redisStore(address);
+  }
+  if (address.startsWith("deno-kv:")) {
+    if (!("Deno" in globalThis)) {
+      throw new ConfigurationError(`${option}: Deno KV exists on Deno alone`);
+    }
+    const { denoKvStore } = await import("./deno-kv.ts");
+    return denoKvStore(address.slice("deno-kv:".length) || undefined);
+  }
+  throw new ConfigurationError(
+    `${option} has to be file:DIRECTORY, redis://HOST:PORT, rediss://HOST:PORT or deno-kv:`,
+  );
+}

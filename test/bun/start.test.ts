@@ -1,0 +1,158 @@
+/** `npm start` as a user meets it: a process, curl-like requests, Ctrl-C. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { decodeControlMessage, draftName, drafts, type RequestError } from "../../src/moqt/mod.ts";
+import { bun, launch, type RunningProcess, root, withDirectory } from "./processes.ts";
+
+const startCommand = ["node", join(root, "scripts", "launch.mjs"), "start"];
+const answersOn = /Yardmaster answers on (http:\S+)/;
+
+function yard(...args: string[]): { status: number; stdout: Buffer } {
+  const result = Bun.spawnSync([bun, join(root, "src", "cli", "yard.ts"), ...args]);
+  return { status: result.exitCode, stdout: result.stdout };
+}
+
+describe("npm start", () => {
+  let home: string;
+  let instance: RunningProcess;
+  let url: string;
+
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), "yardmaster-start-"));
+    instance = launch(startCommand, { env: { YARDMASTER_HOME: home, PORT: "0" } });
+    url = (await instance.printed(answersOn))[1] as string;
+    await instance.printed(/Ctrl-C/);
+  });
+
+  afterAll(() => {
+    instance.kill("SIGKILL");
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  test("sends the meeting's track to r2 [LB-EX-5, LB-REDIR-4]", async () => {
+    const response = await fetch(`${url}/redirect/subscribe/example.2ecom-m1--video`, {
+      redirect: "manual",
+    });
+    expect(response.status).toBe(307);
+    expect(response.headers.get("location")).toBe("https://r2.example/moq");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+  });
+
+  for (const draft of drafts) {
+    test(`answers a SUBSCRIBE of draft ${draft} made by yard encode [RD-01, LB-REDIR-3, LB-REDIR-5, LB-REDIR-8]`, async () => {
+      const encoded = yard(
+        "encode",
+        "subscribe",
+        "example.2ecom-m1--video",
+        "--draft",
+        String(draft),
+        "--binary",
+      );
+      expect(encoded.status).toBe(0);
+      const response = await fetch(`${url}/moqt/${draftName(draft)}`, {
+        method: "POST",
+        headers: { "content-type": "application/octet-stream" },
+        body: new Uint8Array(encoded.stdout),
+      });
+      expect(response.status).toBe(200);
+      const answer = decodeControlMessage(
+        new Uint8Array(await response.arrayBuffer()),
+        draft,
+      ) as RequestError;
+      expect(answer.type).toBe("REQUEST_ERROR");
+      expect(answer.errorCode).toBe(0x34n);
+      expect(answer.retryInterval).toBe(0n);
+      expect(answer.redirect?.connectUri).toBe("https://r2.example/moq");
+      const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+      expect(answer.redirect?.trackNamespace.map(text)).toEqual(["example.com", "m1"]);
+      expect(text(answer.redirect?.trackName as Uint8Array)).toBe("video");
+    });
+  }
+
+  test("prints three commands to try, with the port it really has", () => {
+    const output = instance.output();
+    expect(output).toContain(`curl -si ${url}/redirect/subscribe/example.2ecom-m1--video`);
+    expect(output).toContain("encode subscribe example.2ecom-m1--video --binary");
+    expect(output).toContain("route example.2ecom-m1");
+    expect(output).toContain("allow-all");
+  });
+
+  test("publishing a file takes effect without a restart [LB-ROT-1, LB-KEY-11]", async () => {
+    const file = join(home, "pool.json");
+    await Bun.write(
+      file,
+      JSON.stringify({
+        version: 1000,
+        relays: [{ rid: "r9", uri: "https://r9.example/moq", health: "healthy" }],
+        routes: [{ prefix: ["example.com"], kind: "static", rid: "r9" }],
+      }),
+    );
+    expect(yard("publish", file, "--home", home).status).toBe(0);
+    const deadline = Date.now() + 15_000;
+    let location: string | null = null;
+    while (location !== "https://r9.example/moq" && Date.now() < deadline) {
+      const response = await fetch(`${url}/redirect/subscribe/example.2ecom-m1--video`, {
+        redirect: "manual",
+      });
+      location = response.headers.get("location");
+      await Bun.sleep(50);
+    }
+    expect(location).toBe("https://r9.example/moq");
+  });
+
+  test("ends with status 0 on SIGINT", async () => {
+    instance.kill("SIGINT");
+    expect(await instance.exited).toBe(0);
+  });
+
+  test("a second start keeps what was published and signs it anew", async () => {
+    const again = launch(startCommand, { env: { YARDMASTER_HOME: home, PORT: "0" } });
+    try {
+      const address = (await again.printed(answersOn))[1];
+      const status = (await (await fetch(`${address}/status`)).json()) as Record<string, unknown>;
+      expect(status.activeVersion).toBe(1001);
+      expect(status.stale).toBe(false);
+      const response = await fetch(`${address}/redirect/subscribe/example.2ecom-m1--video`, {
+        redirect: "manual",
+      });
+      expect(response.headers.get("location")).toBe("https://r9.example/moq");
+      again.kill("SIGTERM");
+      expect(await again.exited).toBe(0);
+    } finally {
+      again.kill("SIGKILL");
+    }
+  });
+});
+
+test("a taken port ends the start with one line and status 1", async () => {
+  await withDirectory(async (home) => {
+    const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+    try {
+      const instance = launch(startCommand, {
+        env: { YARDMASTER_HOME: home, PORT: String(taken.port) },
+      });
+      expect(await instance.exited).toBe(1);
+      const complaint = instance
+        .output()
+        .split("\n")
+        .filter((line) => line.includes("cannot listen"));
+      expect(complaint).toHaveLength(1);
+      expect(complaint[0]).toContain(`127.0.0.1:${taken.port}`);
+      expect(instance.output()).not.toContain("    at ");
+    } finally {
+      await taken.stop(true);
+    }
+  });
+});
+
+test("a PORT that is no number ends the start with one line and status 1", async () => {
+  await withDirectory(async (home) => {
+    const instance = launch(startCommand, { env: { YARDMASTER_HOME: home, PORT: "eighty" } });
+    expect(await instance.exited).toBe(1);
+    expect(instance.output()).toContain("PORT has to be a number from 0 to 65535");
+    expect(instance.output()).not.toContain("    at ");
+  });
+});

@@ -1,0 +1,146 @@
+/** The Worker as Cloudflare would run it: what wrangler uploads, on workerd with a KV namespace. */
+
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Miniflare } from "miniflare";
+import { decodeControlMessage, type RequestError } from "../../src/moqt/mod.ts";
+import {
+  currentKey,
+  exportPublicKey,
+  generateSigningKey,
+  lastKnownGoodKey,
+  parseSnapshot,
+  signSnapshot,
+} from "../../src/snapshot/mod.ts";
+import { eventually, root, withDirectory } from "./processes.ts";
+import { bundleWorker } from "./worker-bundle.ts";
+
+/** SUBSCRIBE, Request ID 0, namespace (example.com, m1), name video, no parameters. */
+const subscribe = Buffer.from("03001800020b6578616d706c652e636f6d026d3105766964656f00", "hex");
+
+interface Worker {
+  readonly miniflare: Miniflare;
+  log(): string;
+}
+
+async function withWorker(
+  bindings: Record<string, string>,
+  body: (worker: Worker) => Promise<void>,
+): Promise<void> {
+  let log = "";
+  const miniflare = new Miniflare({
+    modules: true,
+    script: await bundleWorker(),
+    compatibilityDate: "2026-04-01",
+    kvNamespaces: ["SNAPSHOTS"],
+    bindings,
+    handleRuntimeStdio(stdout, stderr) {
+      for (const stream of [stdout, stderr]) {
+        stream.on("data", (chunk: Buffer) => {
+          log += chunk.toString();
+        });
+      }
+    },
+  });
+  try {
+    await body({ miniflare, log: () => log });
+  } finally {
+    await miniflare.dispose();
+  }
+}
+
+async function signedExample() {
+  const key = await generateSigningKey();
+  const relays = ["r1", "r2", "r3"].map((rid) => ({
+    rid,
+    uri: `https://${rid}.example/moq`,
+    health: "healthy",
+  }));
+  const snapshot = parseSnapshot({
+    version: 1,
+    relays,
+    routes: [{ prefix: ["example.com"], kind: "hashed", key_fields: 2, rids: ["r1", "r2", "r3"] }],
+  });
+  const envelope = await signSnapshot(snapshot, key, { issuedAt: Date.now() });
+  const bindings = {
+    YARDMASTER_MAXIMUM_AGE: "600",
+    YARDMASTER_AUTHORIZATION: "allow-all",
+    YARDMASTER_TRUSTED_KEYS: JSON.stringify({ keys: [await exportPublicKey(key)] }),
+  };
+  return { envelope, bindings };
+}
+
+describe("the Worker", () => {
+  test("passes wrangler's dry run and stays below 200 KiB gzipped", async () => {
+    await withDirectory(async (directory) => {
+      const result = Bun.spawnSync(
+        [
+          "node",
+          join(root, "node_modules", "wrangler", "bin", "wrangler.js"),
+          "deploy",
+          "--dry-run",
+          "--minify",
+          "--outdir",
+          directory,
+        ],
+        { cwd: root, env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "true" } },
+      );
+      expect(result.stdout.toString() + result.stderr.toString()).toContain("SNAPSHOTS");
+      expect(result.exitCode).toBe(0);
+      const script = readdirSync(directory).find((name) => name.endsWith(".js"));
+      const size = Bun.gzipSync(readFileSync(join(directory, script as string))).length;
+      expect(size).toBeLessThan(200 * 1024);
+    });
+  }, 60_000);
+
+  test("answers a real SUBSCRIBE with REDIRECT to r2 [LB-REDIR-3, LB-EX-5]", async () => {
+    const { envelope, bindings } = await signedExample();
+    await withWorker(bindings, async ({ miniflare }) => {
+      const kv = await miniflare.getKVNamespace("SNAPSHOTS");
+      await kv.put(currentKey, new Uint8Array(envelope).buffer as ArrayBuffer);
+      const response = await miniflare.dispatchFetch("http://lb.test/moqt/moqt-22", {
+        method: "POST",
+        headers: { "content-type": "application/octet-stream" },
+        body: subscribe,
+      });
+      expect(response.status).toBe(200);
+      const answer = decodeControlMessage(new Uint8Array(await response.arrayBuffer()), 22);
+      expect(answer).toMatchObject({ type: "REQUEST_ERROR", errorCode: 0x34n, retryInterval: 0n });
+      expect((answer as RequestError).redirect?.connectUri).toBe("https://r2.example/moq");
+    });
+  });
+
+  test("pulls on schedule and keeps the last good snapshot in its namespace [LB-CONF-23]", async () => {
+    const { envelope, bindings } = await signedExample();
+    await withWorker(bindings, async ({ miniflare }) => {
+      const kv = await miniflare.getKVNamespace("SNAPSHOTS");
+      await kv.put(currentKey, new Uint8Array(envelope).buffer as ArrayBuffer);
+      const worker = await miniflare.getWorker();
+      await worker.scheduled({ cron: "* * * * *", scheduledTime: new Date() });
+      const kept = await eventually(
+        () => kv.get(lastKnownGoodKey, "arrayBuffer"),
+        (bytes) => bytes !== null,
+      );
+      expect(new Uint8Array(kept as ArrayBuffer)).toEqual(envelope);
+    });
+  });
+
+  test("says in one line which setting is missing, and answers 503", async () => {
+    await withWorker({ YARDMASTER_MAXIMUM_AGE: "600" }, async ({ miniflare, log }) => {
+      const response = await miniflare.dispatchFetch("http://lb.test/status");
+      expect(response.status).toBe(503);
+      expect(response.headers.get("content-type")).toBe("application/problem+json");
+      expect(await response.json()).toMatchObject({ status: 503, code: "INTERNAL_ERROR" });
+      const line = await eventually(
+        async () =>
+          log()
+            .split("\n")
+            .find((text) => text.includes("YARDMASTER_")),
+        (text) => text !== undefined,
+      );
+      expect(line).toContain("YARDMASTER_AUTHORIZATION has to be one of allow-all, jwt");
+      expect(line).toContain("YARDMASTER_TRUSTED_KEYS is missing");
+    });
+  });
+});

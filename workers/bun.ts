@@ -1,0 +1,21 @@
+/**
+ * MoQ-LB in redirect mode on Bun: `bun workers/bun.ts`. Settings come from the environment; the
+ * store is `file:DIRECTORY` or `redis://…`.
+ *
+ * @module
+ */
+
+import { type Environment, runUntilSignal, serveInstance } from "./serve.ts";
+
+/** Starts an instance with the settings in `environment`. */
+export function start(environment: Environment) {
+  return serveInstance(environment, {
+    clientOf: (c) => (c.env as Bun.Server<undefined>).requestIP(c.req.raw)?.address ?? "",
+    async listen({ hostname, port }, app) {
+      const server = Bun.serve({ hostname, port, fetch: app.fetch });
+      return { port: server.port as number, close: () => server.stop() };
+    },
+  });
+}
+
+if (import.meta.main) await runUntilSignal(() => start(process.env));

@@ -1,0 +1,21 @@
+/**
+ * MoQ-LB in redirect mode on Deno: `deno run -A workers/deno.ts`. Settings come from the
+ * environment; the store is `file:DIRECTORY`, `deno-kv:` or `redis://…`.
+ *
+ * @module
+ */
+
+import { type Environment, runUntilSignal, serveInstance } from "./serve.ts";
+
+/** Starts an instance with the settings in `environment`. */
+export function start(environment: Environment) {
+  return serveInstance(environment, {
+    clientOf: (c) => (c.env as Deno.ServeHandlerInfo<Deno.NetAddr>).remoteAddr.hostname,
+    async listen({ hostname, port }, app) {
+      const server = Deno.serve({ hostname, port, onListen: () => {} }, app.fetch);
+      return { port: server.addr.port, close: () => server.shutdown() };
+    },
+  });
+}
+
+if (import.meta.main) await runUntilSignal(() => start(Deno.env.toObject()));
