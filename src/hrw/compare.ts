@@ -56,16 +56,29 @@ function contender(profile: HashProfile, candidate: HashedCandidate, where: stri
 }
 
 /**
+ * The order of two candidates of one weight, best first: the larger hash, and where the hashes are
+ * equal, the smaller RID (LB-HASH-13, LB-HASH-18).
+ */
+export function compareAtOneWeight(
+  ridA: Uint8Array,
+  digestA: Uint8Array,
+  ridB: Uint8Array,
+  digestB: Uint8Array,
+): number {
+  return compareBytes(digestB, digestA) || compareBytes(ridA, ridB);
+}
+
+/**
  * The order of contenders, best first: negative where `a` ranks before `b`, zero only where they
  * have the same RID and weight. Both digests are of the width of `profile`.
  */
 export function compareContenders(profile: HashProfile, a: Contender, b: Contender): number {
-  const byHash = compareBytes(b.digest, a.digest);
-  if (a.weight === b.weight) return byHash || compareBytes(a.rid, b.rid);
+  if (a.weight === b.weight) return compareAtOneWeight(a.rid, a.digest, b.rid, b.digest);
 
   // Since H + 1 < D, the heavier one wins already where its hash is not the smaller one.
-  if (a.weight > b.weight && byHash <= 0) return -1;
-  if (a.weight < b.weight && byHash >= 0) return 1;
+  const byHash = compareBytes(a.digest, b.digest);
+  if (a.weight > b.weight && byHash >= 0) return -1;
+  if (a.weight < b.weight && byHash <= 0) return 1;
 
   if (a.cost.most * b.weight < b.cost.least * a.weight) return -1;
   if (b.cost.most * a.weight < a.cost.least * b.weight) return 1;

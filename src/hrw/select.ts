@@ -1,6 +1,5 @@
-import { compareBytes } from "../bytes.ts";
 import { type Candidate, type HashedCandidate, MAX_WEIGHT, validWeight } from "./candidate.ts";
-import { Contender, compareContenders } from "./compare.ts";
+import { Contender, compareAtOneWeight, compareContenders } from "./compare.ts";
 import { KeyHasher } from "./hash.ts";
 import { type HashProfile, type HashProfileName, hashProfile, hashProfiles } from "./profile.ts";
 
@@ -50,7 +49,8 @@ export function selectRelay(
     if (weight === 0) continue;
     hasher.hash(candidate.rid);
     const leader = leaders[weight];
-    if (leader !== undefined && !leads(hasher.digest, candidate.rid, leader)) continue;
+    if (leader !== undefined && !leads(candidate.rid, hasher.digest, leader)) continue;
+    // A copy: the hasher's digest is about to be overwritten.
     const digest = digests[weight] as Uint8Array;
     digest.set(hasher.digest);
     leaders[weight] = new Contender(candidate.rid, weight, digest);
@@ -58,10 +58,8 @@ export function selectRelay(
   return bestOf(leaders, checked)?.toHashedCandidate();
 }
 
-/** Whether a candidate of the leader's weight ranks before it. */
-function leads(digest: Uint8Array, rid: Uint8Array, leader: Contender): boolean {
-  const byHash = compareBytes(digest, leader.digest);
-  return byHash > 0 || (byHash === 0 && compareBytes(rid, leader.rid) < 0);
+function leads(rid: Uint8Array, digest: Uint8Array, leader: Contender): boolean {
+  return compareAtOneWeight(rid, digest, leader.rid, leader.digest) < 0;
 }
 
 /** The heaviest goes first: a lighter leader with a smaller hash then loses at once. */

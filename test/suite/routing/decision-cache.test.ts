@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "#test";
 import type { TrackNamespace } from "../../../src/moqt/mod.ts";
+import { CompiledHashedRoute } from "../../../src/routing/compiled-route.ts";
 import { DecisionCache } from "../../../src/routing/decision-cache.ts";
 import { placeRequest } from "../../../src/routing/mod.ts";
-import type { Route } from "../../../src/snapshot/mod.ts";
+import { RelayTarget, type Selection } from "../../../src/routing/selection.ts";
+import type { Relay, Route } from "../../../src/snapshot/mod.ts";
 import { activate, fields, meetings, now, request, snapshotOf } from "./fixtures.ts";
 
 const [route, otherRoute] = snapshotOf([meetings("a"), meetings("b")]).routes as [Route, Route];
@@ -26,6 +28,16 @@ describe("DecisionCache", () => {
     assert.equal(cache.get(route, fields("example.com", "m1", "alice"), 3), undefined);
     assert.equal(cache.get(route, fields("example.com"), 1), undefined);
     assert.equal(cache.get(otherRoute, fields("example.com", "m1"), 2), undefined);
+  });
+
+  test("tells apart keys that hash alike", () => {
+    const cache = new DecisionCache<string>();
+    // FNV-1a of 32 bits takes these two words for one.
+    keep(cache, fields("costarring"), "r1");
+    assert.equal(kept(cache, fields("liquid")), undefined);
+    keep(cache, fields("liquid"), "r2");
+    assert.equal(kept(cache, fields("costarring")), "r1");
+    assert.equal(kept(cache, fields("liquid")), "r2");
   });
 
   test("keeps the empty hash key apart from the others", () => {
@@ -84,8 +96,12 @@ describe("DecisionCache", () => {
     const cache = new DecisionCache<string>();
     keep(cache, [new Uint8Array(255)], "r1");
     assert.equal(kept(cache, [new Uint8Array(255)]), "r1");
-    keep(cache, [new Uint8Array(256)], "r1");
-    assert.equal(kept(cache, [new Uint8Array(256)]), undefined);
+    keep(cache, [new Uint8Array(127), new Uint8Array(127)], "r2");
+    assert.equal(kept(cache, [new Uint8Array(127), new Uint8Array(127)]), "r2");
+    for (const namespace of [[new Uint8Array(256)], [new Uint8Array(127), new Uint8Array(128)]]) {
+      keep(cache, namespace, "r3");
+      assert.equal(kept(cache, namespace), undefined);
+    }
   });
 
   test("keeps copies, not the bytes of the request", () => {
@@ -99,6 +115,21 @@ describe("DecisionCache", () => {
 });
 
 describe("placements under one snapshot", () => {
+  test("are kept by hash key once a route has decided", () => {
+    const [hashedRoute] = snapshotOf([meetings("example.com")]).routes;
+    assert.ok(hashedRoute?.kind === "hashed");
+    const [relay] = snapshotOf([]).relays as [Relay, ...Relay[]];
+    const decisions = new DecisionCache<Selection>();
+    const compiled = new CompiledHashedRoute(hashedRoute, () => new RelayTarget(relay), decisions);
+    assert.equal(decisions.get(hashedRoute, fields("example.com", "m1"), 2), undefined);
+    const selection = compiled.select(fields("example.com", "m1", "alice"));
+    assert.ok(selection);
+    assert.equal(decisions.get(hashedRoute, fields("example.com", "m1"), 2), selection);
+    const planted: Selection = { ...selection };
+    decisions.set(hashedRoute, fields("example.com", "m2"), 2, planted);
+    assert.equal(compiled.select(fields("example.com", "m2", "bob")), planted);
+  });
+
   test("are the same object for namespaces with the same hash key", () => {
     const active = activate(snapshotOf([meetings("example.com")]));
     const place = (...namespace: string[]) =>

@@ -155,6 +155,17 @@ describe("matchRoute", () => {
     }
   });
 
+  test("tells apart prefixes that hash alike [LB-KEY-14]", () => {
+    // FNV-1a of 32 bits takes these two words for one, and sees no borders between fields.
+    const words = snapshotOf([pinned("r1", "costarring", "x"), pinned("r2", "liquid")]);
+    assert.deepEqual(matched(words, fields("liquid", "x")), ["liquid"]);
+    assert.deepEqual(matched(words, fields("costarring", "x")), ["costarring", "x"]);
+    assert.equal(matched(snapshotOf([pinned("r1", "costarring")]), fields("liquid")), undefined);
+    const borders = snapshotOf([pinned("r1", "a", "b", "c"), pinned("r2", "ab")]);
+    assert.deepEqual(matched(borders, fields("ab", "c")), ["ab"]);
+    assert.deepEqual(matched(borders, fields("a", "b", "c")), ["a", "b", "c"]);
+  });
+
   test("takes at most one probe a field, with 100,000 routes too [LB-SEC-27]", () => {
     const prefixes = Array.from({ length: 100_000 }, (_, i) => ["t", `${i % 300}`, `${i}`]);
     const deepest = Array.from({ length: 32 }, (_, i) => `f${i}`);
