@@ -6,6 +6,8 @@
  */
 
 import { ByteReader } from "./byte-reader.ts";
+import type { SessionErrorName } from "./codes.ts";
+import { MoqtError } from "./errors.ts";
 import { type KeyValuePair, readKey, readKeyValuePairs, readValueLength } from "./key-value.ts";
 
 /** Properties with names, by type. */
@@ -19,18 +21,26 @@ export const trackPropertyNames: ReadonlyMap<bigint, string> = new Map([
   [0x30n, "DYNAMIC_GROUPS"],
 ]);
 
-/** Integers that a property may have where a session is closed for any other. */
-const allowedValues: ReadonlyMap<bigint, readonly [from: bigint, to: bigint]> = new Map([
-  [0x22n, [1n, 2n]],
-  [0x30n, [0n, 1n]],
+/** What an integer property may be, and the session error for anything else. */
+interface Range {
+  readonly from: bigint;
+  readonly to: bigint;
+  readonly otherwise: SessionErrorName;
+}
+
+const ranges: ReadonlyMap<bigint, Range> = new Map([
+  // "Invalid" beyond 255 is all the standard says: it does not fit the definition of its type.
+  [0x0en, { from: 0n, to: 255n, otherwise: "KEY_VALUE_FORMATTING_ERROR" }],
+  [0x22n, { from: 1n, to: 2n, otherwise: "PROTOCOL_VIOLATION" }],
+  [0x30n, { from: 0n, to: 1n, otherwise: "PROTOCOL_VIOLATION" }],
 ]);
 
 /**
  * Reads the rest of a message as Track Properties.
  *
  * @returns a copy of their bytes, exactly as they came
- * @throws {MoqtError} PROTOCOL_VIOLATION where they are no Key-Value-Pairs, or a known property has
- *   a value for which the standard closes the session
+ * @throws {MoqtError} PROTOCOL_VIOLATION where they are no Key-Value-Pairs; PROTOCOL_VIOLATION or
+ *   KEY_VALUE_FORMATTING_ERROR for a value that a known property cannot have
  */
 export function readTrackProperties(reader: ByteReader): Uint8Array {
   checkProperties(reader.fork());
@@ -51,12 +61,13 @@ function checkProperties(reader: ByteReader): void {
       reader.view(length, "property");
       continue;
     }
-    const start = reader.offset;
+    const offset = reader.offset;
     const value = reader.varint("property");
-    const range = allowedValues.get(type);
-    if (range !== undefined && (value < range[0] || value > range[1])) {
+    const range = ranges.get(type);
+    if (range !== undefined && (value < range.from || value > range.to)) {
       const name = trackPropertyNames.get(type);
-      throw reader.fault(`${name} is ${value}, allowed are ${range[0]} and ${range[1]}`, start);
+      const message = `${name} is ${value}, expected ${range.from} to ${range.to}`;
+      throw new MoqtError(range.otherwise, message, { offset });
     }
   }
 }

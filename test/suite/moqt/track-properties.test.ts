@@ -38,11 +38,17 @@ describe("Track Properties", () => {
     }
   });
 
+  test("with a priority beyond 255 close with KEY_VALUE_FORMATTING_ERROR", () => {
+    for (const digits of messagesWith("0e 8100")) {
+      assertBytesClose("KEY_VALUE_FORMATTING_ERROR", digits);
+    }
+  });
+
   test("with a value that the standard forbids are a protocol violation", () => {
     for (const property of ["22 00", "22 03", "30 02", "30 8100"]) {
       for (const digits of messagesWith(property)) assertBytesClose("PROTOCOL_VIOLATION", digits);
     }
-    for (const property of ["22 01", "22 02", "30 00", "30 01", "0e 8100"]) {
+    for (const property of ["22 01", "22 02", "30 00", "30 01", "0e 80ff"]) {
       for (const digits of messagesWith(property)) assert.ok(decodeHex(digits));
     }
   });
