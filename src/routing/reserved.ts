@@ -1,6 +1,8 @@
 import { equalBytes, utf8 } from "../bytes.ts";
 import type { TrackNamespace } from "../moqt/mod.ts";
 
+const DOT = 0x2e;
+
 const reservedFields = [utf8("."), utf8(".session")];
 
 /**
@@ -8,6 +10,6 @@ const reservedFields = [utf8("."), utf8(".session")];
  * exactly `.` or `.session`. Other names that begin with a dot are like any (LB-S3, LB-S4).
  */
 export function isReserved(namespace: TrackNamespace): boolean {
-  const [first] = namespace;
-  return first !== undefined && reservedFields.some((field) => equalBytes(field, first));
+  const first = namespace[0];
+  return first?.[0] === DOT && reservedFields.some((field) => equalBytes(field, first));
 }

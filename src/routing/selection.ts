@@ -27,7 +27,7 @@ export class RelayTarget {
 /** A Selected Relay, with the answer that leads to it. */
 export interface Selection {
   readonly target: RelayTarget;
-  /** Shared by all requests with the same hash key. */
+  /** Shared by all requests that the route sends to this relay. */
   readonly redirection: Redirection;
 }
 
