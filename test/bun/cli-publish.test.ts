@@ -53,7 +53,7 @@ describe("yard publish", () => {
       const copy = join(cwd, "snapshot.cbor");
       expect((await yard(["publish", file, "--out", copy], { cwd })).status).toBe(0);
       const kept = await homeAt(join(cwd, ".yardmaster")).store.get(currentKey);
-      expect(new Uint8Array(await readFile(copy))).toEqual(kept as Uint8Array);
+      expect(kept).toEqual(new Uint8Array(await readFile(copy)));
     }));
 
   test("refuses a version that is not above the current one [LB-ROT-3] [LB-CONF-2]", () =>

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { Miniflare } from "miniflare";
 import { decodeControlMessage, type RequestError } from "../../src/moqt/mod.ts";
 import {
@@ -35,7 +36,7 @@ async function withWorker(
     compatibilityDate: "2026-04-01",
     kvNamespaces: ["SNAPSHOTS"],
     bindings,
-    handleRuntimeStdio(stdout, stderr) {
+    handleRuntimeStdio(stdout: Readable, stderr: Readable) {
       for (const stream of [stdout, stderr]) {
         stream.on("data", (chunk: Buffer) => {
           log += chunk.toString();
@@ -122,7 +123,7 @@ describe("the Worker", () => {
         () => kv.get(lastKnownGoodKey, "arrayBuffer"),
         (bytes) => bytes !== null,
       );
-      expect(new Uint8Array(kept as ArrayBuffer)).toEqual(envelope);
+      expect(envelope).toEqual(new Uint8Array(kept as ArrayBuffer));
     });
   });
 
