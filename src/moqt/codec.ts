@@ -1,6 +1,5 @@
 /**
- * Control messages to bytes and back (MOQT §9): a type, a 16-bit length, and a body of exactly
- * that length.
+ * Control messages to bytes and back: a type, a 16-bit length, and a body of exactly that length.
  *
  * Everything in a decoded message is a copy: the input may be reused at once.
  *

@@ -1,6 +1,6 @@
 /**
- * Key-Value-Pairs (MOQT §1.4.3): the encoding of Setup Options and Properties. Types are deltas,
- * an even type has an integer, an odd type has bytes; a sequence ends where its bytes end.
+ * Key-Value-Pairs: the encoding of Setup Options and Properties. Types are deltas, an even type
+ * has an integer, an odd type has bytes; a sequence ends where its bytes end.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The layout of every control message: its fields in the order of the wire (MOQT §9). What a draft
- * changes in a layout is looked up in its facts.
+ * The layout of every control message: its fields in the order of the wire. What a draft changes
+ * in a layout is looked up in its facts.
  *
  * @module
  */
@@ -20,13 +20,8 @@ import {
   writeTrackName,
 } from "./name.ts";
 import type { MessageParameter } from "./parameter.ts";
-import {
-  type ParameterPlace,
-  type ParameterScope,
-  parameterScope,
-  readParameters,
-  writeParameters,
-} from "./parameters.ts";
+import { type ParameterPlace, type ParameterScope, parameterScope } from "./parameter-scope.ts";
+import { readParameters, writeParameters } from "./parameters.ts";
 import { readSetupOptions, type SetupOption, writeSetupOptions } from "./setup-option.ts";
 import {
   MAX_REASON_LENGTH,

@@ -1,6 +1,6 @@
 /**
- * LOCATION_FILTER (MOQT §8.7): which part of a track a subscription or fetch asks for. Its bytes
- * changed twice, its meaning hardly, so that one type serves all drafts.
+ * LOCATION_FILTER: which part of a track a subscription or fetch asks for. Its bytes changed
+ * twice, its meaning hardly, so that one type serves all drafts.
  *
  * @module
  */

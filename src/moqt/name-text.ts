@@ -1,7 +1,7 @@
 /**
- * The text form of names (MOQT §8.8): fields joined by `-`, then `--` and the Track Name. Letters
- * `a-z A-Z`, digits and `_` stand for themselves; any other byte is `.` and two lower-case
- * hexadecimal digits. It is lossless and safe in logs, URLs and file names.
+ * The text form of names (MOQT draft 22 §8.8): fields joined by `-`, then `--` and the Track
+ * Name. Letters `a-z A-Z`, digits and `_` stand for themselves; any other byte is `.` and two
+ * lower-case hexadecimal digits. It is lossless and safe in logs, URLs and file names.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Message Parameters as types (MOQT §9.2).
+ * Message Parameters as types.
  *
  * @module
  */

@@ -1,7 +1,6 @@
 /**
- * Message Parameters as bytes (MOQT §9.2): a count, then each parameter in ascending order of
- * type, the type as a delta, the value in the encoding that its type fixes. Types that are not
- * known cannot be skipped.
+ * Message Parameters as bytes: a count, then each parameter in ascending order of type, the type
+ * as a delta, the value in the encoding that its type fixes. There is no skipping an unknown type.
  *
  * @module
  */
@@ -9,13 +8,13 @@
 import { MAX_VARINT } from "../varint.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { type DraftFacts, draftFacts, type ParameterScopes } from "./draft-facts.ts";
+import type { DraftFacts } from "./draft-facts.ts";
 import { MoqtEncodingError, MoqtError } from "./errors.ts";
 import { readLocation, writeLocation } from "./location.ts";
 import { readLocationFilter, writeLocationFilter } from "./location-filter.ts";
-import type { RequestContext } from "./message.ts";
 import { readNamespace, writeNamespace } from "./name.ts";
 import type { MessageParameter, ParameterFields, ParameterName } from "./parameter.ts";
+import { fillScope, type ParameterScope } from "./parameter-scope.ts";
 import {
   type RangeFilter,
   type RangeFilterRules,
@@ -130,87 +129,6 @@ function rangeFilter(type: bigint, rules: RangeFilterRules): Definition<"filter"
   };
 }
 
-/** The parameters that may stand in one place. */
-export interface ParameterScope {
-  /** The place, for error messages. */
-  readonly place: string;
-  readonly names: ReadonlySet<ParameterName>;
-}
-
-/** A message with parameters. */
-export type ParameterPlace = Exclude<keyof ParameterScopes, "FILL_PARAMETERS">;
-
-interface DraftScopes {
-  readonly messages: ReadonlyMap<ParameterPlace, ParameterScope>;
-  readonly answers: ReadonlyMap<string, ParameterScope>;
-  readonly updates: ReadonlyMap<string, ParameterScope>;
-  readonly fill: ParameterScope;
-}
-
-/**
- * The parameters that a message may carry.
- *
- * @param context the request that a REQUEST_OK or REQUEST_UPDATE belongs to; where it is not
- *   given, whatever any of them may carry
- * @returns `undefined` where the message cannot belong to that request at all
- */
-export function parameterScope(
-  facts: DraftFacts,
-  place: ParameterPlace,
-  context: RequestContext,
-): ParameterScope | undefined {
-  const scopes = scopesOfDraft.get(facts.draft) as DraftScopes;
-  if (place === "REQUEST_OK" && context.answers !== undefined) {
-    return scopes.answers.get(context.answers);
-  }
-  if (place === "REQUEST_UPDATE" && context.updates !== undefined) {
-    return scopes.updates.get(context.updates);
-  }
-  return scopes.messages.get(place);
-}
-
-const scopesOfDraft: ReadonlyMap<number, DraftScopes> = new Map(
-  Object.values(draftFacts).map(({ draft, parameters }) => [draft, compile(parameters)]),
-);
-
-function compile(scopes: ParameterScopes): DraftScopes {
-  const { REQUEST_OK, REQUEST_UPDATE, FILL_PARAMETERS, ...messages } = scopes;
-  const answers = byRequest("REQUEST_OK to", REQUEST_OK);
-  const updates = byRequest("REQUEST_UPDATE of", REQUEST_UPDATE);
-  return {
-    messages: new Map<ParameterPlace, ParameterScope>([
-      ...Object.entries(messages).map(
-        ([place, names]) => [place as ParameterPlace, scope(place, names)] as const,
-      ),
-      ["REQUEST_OK", union("REQUEST_OK", answers)],
-      ["REQUEST_UPDATE", union("REQUEST_UPDATE", updates)],
-    ]),
-    answers,
-    updates,
-    fill: scope("FILL_PARAMETERS", FILL_PARAMETERS),
-  };
-}
-
-function byRequest(
-  place: string,
-  lists: Readonly<Record<string, readonly ParameterName[]>>,
-): Map<string, ParameterScope> {
-  return new Map(
-    Object.entries(lists).map(([request, names]) => [request, scope(`${place} ${request}`, names)]),
-  );
-}
-
-function scope(place: string, names: Iterable<ParameterName>): ParameterScope {
-  return { place, names: new Set(names) };
-}
-
-function union(place: string, scopes: ReadonlyMap<string, ParameterScope>): ParameterScope {
-  return scope(
-    place,
-    [...scopes.values()].flatMap(({ names }) => [...names]),
-  );
-}
-
 const nameOfType: ReadonlyMap<bigint, ParameterName> = new Map(
   Object.entries(definitions).map(([name, { type }]) => [type, name as ParameterName]),
 );
@@ -246,7 +164,10 @@ function readSequence(
     const name = nameOfType.get(type);
     if (name === undefined) throw reader.fault(`Message Parameter ${type} is unknown`, start);
     if (!allowed.names.has(name)) {
-      throw reader.fault(`${name} is not allowed in ${allowed.place} in this draft`, start);
+      throw reader.fault(
+        `${name} is not allowed in ${allowed.place} in draft ${facts.draft}`,
+        start,
+      );
     }
     const definition: Definition = definitions[name];
     if (name === previous && definition.repeatable !== true) {
@@ -290,10 +211,6 @@ function writeFill(
   writer.lengthPrefixed(inner.toBytes(), "FILL_PARAMETERS");
 }
 
-function fillScope(facts: DraftFacts): ParameterScope {
-  return (scopesOfDraft.get(facts.draft) as DraftScopes).fill;
-}
-
 /**
  * Writes a count and the parameters in ascending order of type; equal types keep their order.
  *
@@ -305,15 +222,16 @@ export function writeParameters(
   allowed: ParameterScope,
   facts: DraftFacts,
 ): void {
+  const misplaced = parameters.find(({ type }) => !allowed.names.has(type));
+  if (misplaced !== undefined) {
+    throw new MoqtEncodingError(
+      `${misplaced.type} is not allowed in ${allowed.place} in draft ${facts.draft}`,
+    );
+  }
   writer.varint(parameters.length, "Number of Parameters");
   let previous: Definition | undefined;
   for (const parameter of ascending(parameters)) {
     const definition: Definition = definitions[parameter.type];
-    if (!allowed.names.has(parameter.type)) {
-      throw new MoqtEncodingError(
-        `${parameter.type} is not allowed in ${allowed.place} in draft ${facts.draft}`,
-      );
-    }
     if (definition === previous && definition.repeatable !== true) {
       throw new MoqtEncodingError(`${parameter.type} is repeated`);
     }

@@ -1,6 +1,6 @@
 /**
- * Range Filters (MOQT §3.3.2, drafts 19 and later): values of one field of an object, or of one
- * property, that pass.
+ * Range Filters (drafts 19 and later): values of one field of an object, or of one property, that
+ * pass.
  *
  * A filter that breaks the rules is answered with REQUEST_ERROR INVALID_FILTER and does not close
  * the session, so that decoding keeps it as `INVALID` instead of throwing.

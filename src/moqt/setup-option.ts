@@ -1,5 +1,5 @@
 /**
- * Setup Options (MOQT §9.4): Key-Value-Pairs, so that unknown ones can be skipped over.
+ * Setup Options: Key-Value-Pairs, so that unknown ones can be skipped over.
  *
  * @module
  */

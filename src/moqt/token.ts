@@ -1,6 +1,6 @@
 /**
- * Authorization tokens (MOQT §8.9). A token value is a secret: it goes into no error message, no
- * log and no JSON.
+ * Authorization tokens (MOQT draft 22 §8.9). A token value is a secret: it goes into no error
+ * message, no log and no JSON.
  *
  * @module
  */
