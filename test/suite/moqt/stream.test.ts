@@ -37,6 +37,16 @@ describe("readControlMessage", () => {
     assertCloses("PROTOCOL_VIOLATION", () => readControlMessage(longest, 22));
   });
 
+  test("never reads past the length of a message into the next one [NS-10]", () => {
+    const whole = hex(framed("03", "8000 01 04 6c697665 01 76 02 02 80c8 1e 80"));
+    assert.ok(readControlMessage(whole, 22));
+    const following = new Uint8Array(64);
+    for (let length = 0; length < whole.length - 3; length++) {
+      const cut = concatBytes(hex("0300"), Uint8Array.of(length), whole.subarray(3, 3 + length));
+      assertCloses("PROTOCOL_VIOLATION", () => readControlMessage(concatBytes(cut, following), 22));
+    }
+  });
+
   test("takes the context of the request that the stream belongs to", () => {
     const ok = hex(framed("07", "01 10 01"));
     assert.ok(readControlMessage(ok, 18, 0, { answers: "PUBLISH" }));
