@@ -84,7 +84,7 @@ function outcomeOf(
 /** A policy's reason if it has the shape of one; another text could hold parts of a token. */
 export function safeReason(reason: unknown): string | undefined {
   if (reason === undefined) return undefined;
-  return typeof reason === "string" && /^[a-z0-9-]{1,64}$/.test(reason) ? reason : "unspecified";
+  return typeof reason === "string" && /^[a-z-]{1,64}$/.test(reason) ? reason : "unspecified";
 }
 
 /** What a thrown value may be called in a log: its stable code or its class. */

@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { describe, test } from "#test";
+import { utf8 } from "../../../src/bytes.ts";
+import type { AuthorizationRequest } from "../../../src/moq-lb/mod.ts";
+import {
+  decodeControlMessage,
+  draftName,
+  encodeControlMessage,
+  type MessageParameter,
+  type RequestError,
+  requestErrorCodes,
+  type Token,
+} from "../../../src/moqt/mod.ts";
+import { allDrafts, hex } from "../moqt/support.ts";
+import { vector } from "../moqt/vectors.ts";
+import { fields, request } from "../routing/fixtures.ts";
+import { appOf, endless, post, postStream, problemOf } from "./fixtures.ts";
+
+const subscribe = encodeControlMessage(
+  request("SUBSCRIBE", fields("example.com", "m1"), utf8("video")),
+  22,
+);
+
+/** The REQUEST_ERROR in a response. */
+async function answerIn(response: Response): Promise<RequestError> {
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "application/octet-stream");
+  const message = decodeControlMessage(new Uint8Array(await response.arrayBuffer()), 22);
+  assert.ok(message.type === "REQUEST_ERROR");
+  return message;
+}
+
+describe("POST /moqt/:draft", () => {
+  test("answers a request with the REQUEST_ERROR that a session would get, in every draft [RD-01]", async () => {
+    for (const draft of allDrafts) {
+      const answer = await answerIn(await post(appOf(), subscribe, { draft: draftName(draft) }));
+      assert.deepEqual(answer, {
+        type: "REQUEST_ERROR",
+        errorCode: 0x34n,
+        retryInterval: 0n,
+        errorReason: "",
+        redirect: {
+          connectUri: "https://r2.example/moq",
+          trackNamespace: fields("example.com", "m1"),
+          trackName: utf8("video"),
+        },
+      });
+    }
+  });
+
+  test("answers rejections with 200 too: HTTP worked", async () => {
+    const answer = await answerIn(await post(appOf(), hex(vector("ts"))));
+    assert.equal(answer.errorCode, requestErrorCodes.DOES_NOT_EXIST);
+  });
+
+  test("reads the body by the rules of the draft in the path [RQ-19]", async () => {
+    const fetch20 = hex(vector("fetch20"));
+    await answerIn(await post(appOf(), fetch20, { draft: "moqt-20" }));
+    const wrong = await post(appOf(), fetch20, { draft: "moqt-18" });
+    await problemOf(wrong, 400, "PROTOCOL_VIOLATION");
+  });
+
+  test("names the session error where a session would be closed, with the place [RQ-01]", async () => {
+    const faults: [string, string][] = [
+      ["rid-odd", "INVALID_REQUEST_ID"],
+      ["ns-emptyfield", "PROTOCOL_VIOLATION"],
+      ["ns-short", "PROTOCOL_VIOLATION"],
+      ["prefix-4097", "PROTOCOL_VIOLATION"],
+      ["sub-trailing", "PROTOCOL_VIOLATION"],
+      ["param-unknown", "PROTOCOL_VIOLATION"],
+      ["type-unknown", "PROTOCOL_VIOLATION"],
+      ["ga", "PROTOCOL_VIOLATION"],
+      ["setup-right", "PROTOCOL_VIOLATION"],
+      ["rd-sub", "PROTOCOL_VIOLATION"],
+      ["auth-reg", "AUTH_TOKEN_CACHE_OVERFLOW"],
+    ];
+    for (const [id, code] of faults) {
+      await problemOf(await post(appOf(), hex(vector(id))), 400, code);
+    }
+    const { offset } = await problemOf(
+      await post(appOf(), hex("03000a0001006c697665017600")),
+      400,
+      "PROTOCOL_VIOLATION",
+    );
+    assert.equal(typeof offset, "number");
+  });
+
+  test("takes exactly one message: nothing, a part and two are refused", async () => {
+    const double = new Uint8Array([...subscribe, ...subscribe]);
+    for (const body of [new Uint8Array(), subscribe.slice(0, -1), double]) {
+      await problemOf(await post(appOf(), body), 400, "PROTOCOL_VIOLATION");
+    }
+  });
+
+  test("names in a namespace what MOQT allows [NS-02] [NS-06] [NS-09]", async () => {
+    for (const id of ["ns-32", "ftn-4096", "ns-nonutf8"]) {
+      const answer = await answerIn(await post(appOf(), hex(vector(id))));
+      assert.equal(answer.errorCode, requestErrorCodes.DOES_NOT_EXIST, id);
+    }
+  });
+});
+
+describe("what POST /moqt/:draft refuses", () => {
+  test("drafts that it does not speak: 404", async () => {
+    for (const draft of ["moqt-17", "moqt-23", "moqt-022", "MOQT-22", "22", "h3", "moqt-22%20"]) {
+      await problemOf(await post(appOf(), subscribe, { draft }), 404, "UNKNOWN_DRAFT");
+    }
+    const only22 = appOf({ drafts: [22] });
+    await problemOf(await post(only22, subscribe, { draft: "moqt-21" }), 404, "UNKNOWN_DRAFT");
+    await answerIn(await post(only22, subscribe));
+  });
+
+  test("other media types: 415, and which it takes", async () => {
+    for (const type of ["text/plain", "application/octet-streams", "application/json", ""]) {
+      const response = await post(appOf(), subscribe, { headers: { "content-type": type } });
+      assert.equal(response.headers.get("accept"), "application/octet-stream");
+      await problemOf(response, 415, "UNSUPPORTED_MEDIA_TYPE");
+    }
+    const untyped = await appOf().request("/moqt/moqt-22", {
+      method: "POST",
+      body: subscribe as Uint8Array<ArrayBuffer>,
+    });
+    await problemOf(untyped, 415, "UNSUPPORTED_MEDIA_TYPE");
+    for (const type of ["Application/Octet-Stream", "application/octet-stream; charset=binary"]) {
+      await answerIn(await post(appOf(), subscribe, { headers: { "content-type": type } }));
+    }
+  });
+
+  test("other methods: 405, and which it takes", async () => {
+    for (const method of ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"]) {
+      const response = await appOf().request("/moqt/moqt-22", { method });
+      assert.equal(response.status, 405, method);
+      assert.equal(response.headers.get("allow"), "POST");
+      assert.equal(response.headers.get("content-type"), "application/problem+json");
+    }
+  });
+
+  test("bodies over the limit by their declared length, before any of it is read: 413 [LB-SEC-26]", async () => {
+    const { body, chunks } = endless();
+    const response = await postStream(appOf(), body, { "content-length": "65547" });
+    await problemOf(response, 413, "CONTENT_TOO_LARGE");
+    assert.equal(chunks(), 0);
+  });
+
+  test("bodies over the limit that declare no length, at the chunk that exceeds it: 413 [LB-SEC-26]", async () => {
+    const { body, chunks } = endless();
+    const response = await postStream(appOf({ maximumBodySize: 4096 }), body);
+    await problemOf(response, 413, "CONTENT_TOO_LARGE");
+    // Runtimes may read a chunk ahead.
+    assert.ok(chunks() <= 6, `${chunks()} chunks`);
+  });
+
+  test("lengths that are no number: 413", async () => {
+    for (const length of ["x", "1e9", "-"]) {
+      const response = await post(appOf(), subscribe, { headers: { "content-length": length } });
+      assert.equal(response.status, 413, length);
+    }
+  });
+
+  test("bodies that break off: 400", async () => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(subscribe.slice(0, 5));
+      },
+      pull(controller) {
+        controller.error(new Error("connection reset"));
+      },
+    });
+    const response = await postStream(appOf(), body);
+    await problemOf(response, 400, "INCOMPLETE_BODY");
+  });
+
+  test("the largest control message fits, in any length of its type", async () => {
+    // 65,535 bytes of body; a type in nine bytes. What it holds is nonsense, not too large.
+    const largest = new Uint8Array(9 + 2 + 65_535);
+    largest.set([0xff, 0, 0, 0, 0, 0, 0, 0, 3, 0xff, 0xff]);
+    await problemOf(await post(appOf(), largest), 400, "PROTOCOL_VIOLATION");
+    const larger = new Uint8Array(largest.length + 1);
+    await problemOf(await post(appOf(), larger), 413, "CONTENT_TOO_LARGE");
+  });
+});
+
+describe("bodies", () => {
+  test("in pieces are put together", async () => {
+    const pieces = [...subscribe].map((byte) => new Uint8Array([byte]));
+    pieces.push(new Uint8Array());
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const piece = pieces.shift();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+    });
+    const response = await postStream(appOf(), body);
+    assert.equal((await answerIn(response)).errorCode, requestErrorCodes.REDIRECT);
+  });
+
+  test("of more than a kibibyte are put together too", async () => {
+    const long = encodeControlMessage(
+      request("SUBSCRIBE", [utf8("example.com"), new Uint8Array(3000).fill(97)], utf8("v")),
+      22,
+    );
+    const answer = await answerIn(await post(appOf(), long));
+    assert.equal(answer.redirect?.trackNamespace[1]?.length, 3000);
+  });
+
+  test("that another middleware has read are still there", async () => {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await c.req.arrayBuffer();
+      await next();
+    });
+    app.route("/", appOf());
+    assert.ok((await answerIn(await post(app, subscribe))).redirect);
+  });
+});
+
+describe("who asks", () => {
+  const parameters = (...tokens: Token[]): MessageParameter[] =>
+    tokens.map((token) => ({ type: "AUTHORIZATION_TOKEN", token }));
+
+  async function questionOf(
+    body: Uint8Array,
+    headers: Record<string, string> = {},
+  ): Promise<AuthorizationRequest> {
+    const seen: AuthorizationRequest[] = [];
+    const app = appOf({
+      authorization: { name: "spy", authorize: (question) => seen.push(question) > 0 },
+      tenantOf: (c) => c.req.header("x-tenant"),
+    });
+    await answerIn(await post(app, body, { headers }));
+    assert.equal(seen.length, 1);
+    return seen[0] as AuthorizationRequest;
+  }
+
+  test("is told to the policy by bearer token, MOQT tokens, authority and tenant", async () => {
+    const asked = {
+      ...request("TRACK_STATUS", fields("a"), utf8("t")),
+      parameters: parameters(
+        { aliasType: "USE_VALUE", tokenType: 0n, tokenValue: utf8("one") },
+        { aliasType: "USE_VALUE", tokenType: 9n, tokenValue: utf8("two") },
+      ),
+    };
+    const question = await questionOf(encodeControlMessage(asked, 22), {
+      authorization: "Bearer abc.def-_~+/==",
+      "x-tenant": "blue",
+    });
+    assert.equal(question.operation, "track-status");
+    assert.equal(question.bearerToken, "abc.def-_~+/==");
+    assert.deepEqual(
+      question.tokens.map(({ tokenType, tokenValue }) => [tokenType, tokenValue]),
+      [
+        [0n, utf8("one")],
+        [9n, utf8("two")],
+      ],
+    );
+    assert.equal(question.authority, "localhost");
+    assert.equal(question.tenant, "blue");
+  });
+
+  test("has no bearer token where the field is something else", async () => {
+    for (const authorization of ["Basic abc", "Bearer", "Bearer a b", "Bearer a,b", "bearerabc"]) {
+      assert.equal((await questionOf(subscribe, { authorization })).bearerToken, undefined);
+    }
+    assert.equal((await questionOf(subscribe)).bearerToken, undefined);
+    assert.equal((await questionOf(subscribe, { authorization: "bEaReR x" })).bearerToken, "x");
+  });
+
+  test("cannot refer to a token by alias: there is no session [RQ-14]", async () => {
+    const withToken = (token: Token) =>
+      encodeControlMessage(
+        { ...request("SUBSCRIBE", fields("a"), utf8("t")), parameters: parameters(token) },
+        22,
+      );
+    for (const aliasType of ["USE_ALIAS", "DELETE"] as const) {
+      const response = await post(appOf(), withToken({ aliasType, alias: 0n }));
+      await problemOf(response, 400, "UNKNOWN_AUTH_TOKEN_ALIAS");
+    }
+    const value = { tokenType: 0n, tokenValue: utf8("s3cr3t-marker") };
+    const response = await post(appOf(), withToken({ aliasType: "REGISTER", alias: 0n, ...value }));
+    const problem = await problemOf(response, 400, "AUTH_TOKEN_CACHE_OVERFLOW");
+    assert.ok(!JSON.stringify(problem).includes("s3cr3t"));
+  });
+
+  test("is limited by what clientOf says [LB-REJECT-8]", async () => {
+    const app = appOf({
+      rateLimit: (client) => client !== "noisy",
+      clientOf: (c) => c.req.header("x-client") ?? "",
+    });
+    const codes = await Promise.all(
+      ["noisy", "calm"].map(
+        async (client) =>
+          (await answerIn(await post(app, subscribe, { headers: { "x-client": client } })))
+            .errorCode,
+      ),
+    );
+    assert.deepEqual(codes, [requestErrorCodes.EXCESSIVE_LOAD, requestErrorCodes.REDIRECT]);
+  });
+});
