@@ -30,7 +30,7 @@ import {
   writeReason,
   writeText,
 } from "./text.ts";
-import { readTrackProperties } from "./track-properties.ts";
+import { readTrackProperties, writeTrackProperties } from "./track-properties.ts";
 
 /** A message while its fields are read, or as it is given to be written. */
 export type Fields = Readonly<Record<string, unknown>> & { readonly type: MessageType };
@@ -111,26 +111,29 @@ function misplaced({ message, context }: Surroundings): string {
 const trackProperties: Field<"trackProperties", Uint8Array> = {
   key: "trackProperties",
   read: readTrackProperties,
-  write: (writer, value) => writer.bytes(value),
+  write: writeTrackProperties,
 };
 
-/** Answers whose Track Properties may be there. SUBSCRIBE_TRACKS: the standard leaves it out. */
-const answersWithProperties: readonly RequestContext["answers"][] = [
-  undefined,
-  "TRACK_STATUS",
-  "SUBSCRIBE_TRACKS",
-];
-
 const answerProperties: typeof trackProperties = {
-  ...trackProperties,
-  read(reader, surroundings) {
-    const { answers } = surroundings.context;
-    if (!reader.done && !answersWithProperties.includes(answers)) {
-      throw reader.fault(`REQUEST_OK to ${answers} carries Track Properties`);
+  key: "trackProperties",
+  read(reader, { context }) {
+    if (!reader.done && !mayHaveProperties(context)) {
+      throw reader.fault(`REQUEST_OK to ${context.answers} carries Track Properties`);
     }
     return readTrackProperties(reader);
   },
+  write(writer, value, { context }) {
+    if (value.length > 0 && !mayHaveProperties(context)) {
+      throw new MoqtEncodingError(`REQUEST_OK to ${context.answers} has no Track Properties`);
+    }
+    writeTrackProperties(writer, value);
+  },
 };
+
+/** The answer to TRACK_STATUS has them. Of SUBSCRIBE_TRACKS the standard says nothing: tolerated. */
+function mayHaveProperties({ answers }: RequestContext): boolean {
+  return answers === undefined || answers === "TRACK_STATUS" || answers === "SUBSCRIBE_TRACKS";
+}
 
 const options: Field<"options", readonly SetupOption[]> = {
   key: "options",

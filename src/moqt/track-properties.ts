@@ -6,8 +6,9 @@
  */
 
 import { ByteReader } from "./byte-reader.ts";
+import type { ByteWriter } from "./byte-writer.ts";
 import type { SessionErrorName } from "./codes.ts";
-import { MoqtError } from "./errors.ts";
+import { MoqtEncodingError, MoqtError } from "./errors.ts";
 import { type KeyValuePair, readKey, readKeyValuePairs, readValueLength } from "./key-value.ts";
 
 /** Properties with names, by type. */
@@ -45,6 +46,21 @@ const ranges: ReadonlyMap<bigint, Range> = new Map([
 export function readTrackProperties(reader: ByteReader): Uint8Array {
   checkProperties(reader.fork());
   return reader.bytes(reader.remaining, "Track Properties");
+}
+
+/**
+ * Writes Track Properties as they are.
+ *
+ * @throws {MoqtEncodingError} they would close the session of whoever reads them
+ */
+export function writeTrackProperties(writer: ByteWriter, trackProperties: Uint8Array): void {
+  try {
+    checkProperties(new ByteReader(trackProperties));
+  } catch (error) {
+    if (!(error instanceof MoqtError)) throw error;
+    throw new MoqtEncodingError(`Track Properties are malformed: ${error.message}`);
+  }
+  writer.bytes(trackProperties);
 }
 
 /** The pairs in the Track Properties of a decoded message; unknown types included. */

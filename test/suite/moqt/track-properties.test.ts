@@ -6,7 +6,15 @@ import {
   encodeControlMessage,
   parseTrackProperties,
 } from "../../../src/moqt/mod.ts";
-import { allDrafts, assertBytesClose, assertCloses, decodeHex, framed, hex } from "./support.ts";
+import {
+  allDrafts,
+  assertBytesClose,
+  assertCloses,
+  assertNotEncodable,
+  decodeHex,
+  framed,
+  hex,
+} from "./support.ts";
 
 /** The four messages with Track Properties, around these bytes. */
 function messagesWith(properties: string): string[] {
@@ -51,6 +59,20 @@ describe("Track Properties", () => {
     for (const property of ["22 01", "22 02", "30 00", "30 01", "0e 80ff"]) {
       for (const digits of messagesWith(property)) assert.ok(decodeHex(digits));
     }
+  });
+
+  test("are not sent where they would close the session at the other end", () => {
+    const ok = { type: "REQUEST_OK", parameters: [] } as const;
+    for (const properties of ["04", "22 00", "0e 8100"]) {
+      assertNotEncodable({ ...ok, trackProperties: hex(properties) });
+    }
+    const message = { ...ok, trackProperties: hex("0e64") };
+    for (const answers of ["PUBLISH", "REQUEST_UPDATE"] as const) {
+      assert.throws(() => encodeControlMessage(message, 22, { answers }), {
+        code: "NOT_ENCODABLE",
+      });
+    }
+    assert.ok(encodeControlMessage(message, 22, { answers: "TRACK_STATUS" }));
   });
 
   test("can be read as pairs", () => {
