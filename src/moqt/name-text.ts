@@ -41,8 +41,8 @@ export function formatName(namespace: TrackNamespace, name?: Uint8Array): string
 }
 
 /**
- * The text form cut to `maxLength` characters, the last of them `…` where something was cut. No
- * more than that is ever formatted, however long the name.
+ * The text form cut to `maxLength` characters (at least 1), the last of them `…` where something
+ * was cut. What is cut off is not formatted first, however long the name.
  */
 export function formatNameForLog(
   namespace: TrackNamespace,
