@@ -12,11 +12,19 @@ import {
   type RejectionCode,
   reasonPhrases,
 } from "../moq-lb/mod.ts";
-import { MalformedNameError, type RoutableRequest, requestTypes } from "../moqt/mod.ts";
-import { namedRequest, namedRequestDraft } from "./named-request.ts";
+import {
+  type Draft,
+  MalformedNameError,
+  type RoutableRequest,
+  requestMessage,
+  requestTypes,
+} from "../moqt/mod.ts";
 import type { MoqLbOptions } from "./options.ts";
 import { type ProblemStatus, problem } from "./problem.ts";
 import { requesterOf } from "./requester.ts";
+
+/** A name comes without a draft: this one redirects every request. */
+const draft: Draft = 22;
 
 const requestTypeOf = new Map(requestTypes.map((type) => [operationOf[type] as string, type]));
 
@@ -30,12 +38,12 @@ export function redirectHandler<E extends Env>(
     if (type === undefined) return unknownRequest();
     let request: RoutableRequest;
     try {
-      request = namedRequest(type, c.req.param("name") ?? "");
+      request = requestMessage(type, { requestId: 0n, name: c.req.param("name") ?? "", draft });
     } catch (error) {
       if (error instanceof MalformedNameError) return malformedName(error);
       throw error;
     }
-    const decision = await redirector.decide(request, namedRequestDraft, requesterOf(c, options));
+    const decision = await redirector.decide(request, draft, requesterOf(c, options));
     if (decision.kind === "rejection") return rejected(decision);
     const headers = { location: decision.uri, "cache-control": "no-store" };
     return new Response(null, { status: 307, headers });

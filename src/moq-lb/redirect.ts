@@ -39,7 +39,7 @@ export interface RedirectorOptions {
   readonly maximumPending?: number;
   /** Service URIs of this deployment; never sent as a Connect URI (LB-REDIR-18). */
   readonly ownServiceUris?: readonly string[];
-  /** The clock, milliseconds since 1970. Default `Date.now`. */
+  /** The clock of `holder`, milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
   /**
    * Mean of the milliseconds after which a client may retry, where it may; each answer has its own,

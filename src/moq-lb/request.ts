@@ -5,6 +5,7 @@
  */
 
 import {
+  checkRequestId,
   type Draft,
   decodeControlMessage,
   isRoutableRequest,
@@ -23,8 +24,6 @@ export function decodeRequest(bytes: Uint8Array, draft: Draft): RoutableRequest 
   if (!isRoutableRequest(message)) {
     throw new MoqtError("PROTOCOL_VIOLATION", `${message.type} cannot open a request stream`);
   }
-  if (message.requestId % 2n !== 0n) {
-    throw new MoqtError("INVALID_REQUEST_ID", "the Request ID of a client has to be even");
-  }
+  checkRequestId(message, "client");
   return message;
 }

@@ -79,7 +79,7 @@ describe("REDIRECT", () => {
     assert.deepEqual(status.redirect?.trackName, utf8("v"));
   });
 
-  test("sends the namespaces of one client to each of their relays, as the draft's figure has it [LB-REDIR-2] [LB-KEY-4]", async () => {
+  test("sends the namespaces of one client to each of their relays, as the draft's figure has it [LB-REDIR-2]", async () => {
     const relays = ["R1", "R2"].map((rid) => ({
       rid,
       uri: `https://${rid.toLowerCase()}.example/moq`,
