@@ -276,6 +276,35 @@ describe("keys", () => {
     await assert.rejects(async () => policy.authorize(question), TypeError);
   });
 
+  test("are fetched from the https address of a key set, and a failed fetch is a fault", async () => {
+    const { keys, token } = await issuerOf();
+    const bearer = await token();
+    const addresses: string[] = [];
+    const original = globalThis.fetch;
+    try {
+      const policy = jwtPolicy({
+        keys: new URL("https://id.example/jwks"),
+        issuer,
+        audience,
+        now: () => now * 1000,
+        remembered: 0,
+      });
+      globalThis.fetch = (async () => new Response("busy", { status: 503 })) as never;
+      await assert.rejects(verdict(policy, bearer));
+      globalThis.fetch = (async (address: string) => {
+        addresses.push(address);
+        return Response.json(keys);
+      }) as never;
+      assert.deepEqual(
+        [await verdict(policy, bearer), await verdict(policy, bearer)],
+        [true, true],
+      );
+    } finally {
+      globalThis.fetch = original;
+    }
+    assert.deepEqual(addresses, ["https://id.example/jwks"]);
+  });
+
   test("are asked once for a token that comes again before it expires", async () => {
     const { policy, token, clock } = await counting();
     const bearer = await token({ exp: now + 10 });
