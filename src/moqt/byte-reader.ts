@@ -17,21 +17,28 @@ export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #end: number;
   readonly #fault: SessionErrorName;
+  readonly #origin: number;
   #offset: number;
 
+  /**
+   * @param bytes owned by what is read: fields are views of them
+   * @param origin where `bytes` begin in what the peer sent; errors count from there
+   */
   constructor(
     bytes: Uint8Array,
     offset = 0,
     end = bytes.length,
     fault: SessionErrorName = "PROTOCOL_VIOLATION",
+    origin = 0,
   ) {
     this.#bytes = bytes;
     this.#offset = offset;
     this.#end = end;
     this.#fault = fault;
+    this.#origin = origin;
   }
 
-  /** Where the next byte is, counted in the bytes that the outermost reader was given. */
+  /** Where the next byte is, as {@link fault} takes it. */
   get offset(): number {
     return this.#offset;
   }
@@ -76,14 +83,8 @@ export class ByteReader {
     return Number(value);
   }
 
-  /** A copy of the next `length` bytes. */
+  /** A view of the next `length` bytes. */
   bytes(length: number, what: string): Uint8Array {
-    const start = this.#take(length, what);
-    return this.#bytes.slice(start, this.#offset);
-  }
-
-  /** A view of the next `length` bytes, for immediate use. */
-  view(length: number, what: string): Uint8Array {
     const start = this.#take(length, what);
     return this.#bytes.subarray(start, this.#offset);
   }
@@ -91,12 +92,12 @@ export class ByteReader {
   /** A reader of the next `length` bytes alone, which may name another fault. */
   within(length: number, what: string, fault: SessionErrorName = this.#fault): ByteReader {
     const start = this.#take(length, what);
-    return new ByteReader(this.#bytes, start, this.#offset, fault);
+    return new ByteReader(this.#bytes, start, this.#offset, fault, this.#origin);
   }
 
   /** A second reader of the same bytes, from here to the end; this one does not move. */
   fork(): ByteReader {
-    return new ByteReader(this.#bytes, this.#offset, this.#end, this.#fault);
+    return new ByteReader(this.#bytes, this.#offset, this.#end, this.#fault, this.#origin);
   }
 
   /**
@@ -108,7 +109,7 @@ export class ByteReader {
     const start = this.#offset;
     const type = previous + this.varint(`${what} type`);
     if (type <= MAX_VARINT) return type;
-    throw new MoqtError("PROTOCOL_VIOLATION", `${what} type exceeds 2^64-1`, { offset: start });
+    throw this.fault(`${what} type exceeds 2^64-1`, start, "PROTOCOL_VIOLATION");
   }
 
   /** @throws {MoqtError} where bytes are left */
@@ -116,9 +117,9 @@ export class ByteReader {
     if (!this.done) throw this.fault(`${what} is followed by ${this.remaining} more bytes`);
   }
 
-  /** The error of this reader, for a fault at `offset`. */
-  fault(message: string, offset = this.#offset): MoqtError {
-    return new MoqtError(this.#fault, message, { offset });
+  /** The error of this reader, or one with another code, for a fault at `offset`. */
+  fault(message: string, offset = this.#offset, code = this.#fault): MoqtError {
+    return new MoqtError(code, message, { offset: this.#origin + offset });
   }
 
   #take(length: number, what: string): number {

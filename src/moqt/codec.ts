@@ -1,7 +1,7 @@
 /**
  * Control messages to bytes and back: a type, a 16-bit length, and a body of exactly that length.
  *
- * Everything in a decoded message is a copy: the input may be reused at once.
+ * A decoded message owns its bytes: the input may be reused at once.
  *
  * @module
  */
@@ -79,7 +79,9 @@ export function readControlMessage(
   if (high === undefined || low === undefined) return undefined;
   const end = start + 2 + ((high << 8) | low);
   if (end > bytes.length) return undefined;
-  const reader = new ByteReader(bytes, start + 2, end);
+  // One copy for the whole message: its fields are views of it, and callers reuse their buffers.
+  const own = new Uint8Array(bytes.subarray(offset, end));
+  const reader = new ByteReader(own, code.length + 2, own.length, "PROTOCOL_VIOLATION", offset);
   return { message: readBody(reader, type, facts, context), length: end - offset };
 }
 

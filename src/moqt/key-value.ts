@@ -31,7 +31,7 @@ export function readValueLength(reader: ByteReader): number {
   throw reader.fault(`Key-Value-Pair has ${length} bytes, ${MAX_VALUE_LENGTH} are allowed`, start);
 }
 
-/** The value that belongs to `type`; bytes are a copy. */
+/** The value that belongs to `type`; bytes are a view of what is read. */
 export function readValue(reader: ByteReader, type: bigint): bigint | Uint8Array {
   if (isIntegerKey(type)) return reader.varint("value of a Key-Value-Pair");
   return reader.bytes(readValueLength(reader), "value of a Key-Value-Pair");

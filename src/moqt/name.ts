@@ -57,7 +57,7 @@ export function nameProblem(namespace: TrackNamespace, name?: Uint8Array): strin
   return undefined;
 }
 
-/** Reads a Track Namespace; the fields are copies. */
+/** Reads a Track Namespace; the fields are views of what is read. */
 export function readNamespace(reader: ByteReader): TrackNamespace {
   const start = reader.offset;
   const count = reader.varint("number of Track Namespace fields");
@@ -79,7 +79,7 @@ export function readNamespace(reader: ByteReader): TrackNamespace {
   return fields;
 }
 
-/** Reads the Track Name that belongs to `namespace`; the name is a copy. */
+/** Reads the Track Name that belongs to `namespace`; the name is a view of what is read. */
 export function readTrackName(reader: ByteReader, namespace: TrackNamespace): Uint8Array {
   const start = reader.offset;
   const length = reader.size("length of the Track Name");

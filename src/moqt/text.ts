@@ -26,7 +26,7 @@ export function readText(reader: ByteReader, what: string, maximum = Infinity): 
   if (length > maximum) {
     throw reader.fault(`${what} has ${length} bytes, ${maximum} are allowed`, start);
   }
-  return decoder.decode(reader.view(length, what));
+  return decoder.decode(reader.bytes(length, what));
 }
 
 /** @throws {MoqtEncodingError} `text` has more than `maximum` bytes */

@@ -39,7 +39,7 @@ const ranges: ReadonlyMap<bigint, Range> = new Map([
 /**
  * Reads the rest of a message as Track Properties.
  *
- * @returns a copy of their bytes, exactly as they came
+ * @returns their bytes, exactly as they came
  * @throws {MoqtError} PROTOCOL_VIOLATION where they are no Key-Value-Pairs; PROTOCOL_VIOLATION or
  *   KEY_VALUE_FORMATTING_ERROR for a value that a known property cannot have
  */
@@ -63,7 +63,10 @@ export function writeTrackProperties(writer: ByteWriter, trackProperties: Uint8A
   writer.bytes(trackProperties);
 }
 
-/** The pairs in the Track Properties of a decoded message; unknown types included. */
+/**
+ * The pairs in the Track Properties of a decoded message; unknown types included. Their values are
+ * views of `trackProperties`.
+ */
 export function parseTrackProperties(trackProperties: Uint8Array): KeyValuePair[] {
   return readKeyValuePairs(new ByteReader(trackProperties));
 }
@@ -74,7 +77,7 @@ function checkProperties(reader: ByteReader): void {
     type = readKey(reader, type);
     if (type % 2n !== 0n) {
       const length = readValueLength(reader);
-      reader.view(length, "property");
+      reader.bytes(length, "property");
       continue;
     }
     const offset = reader.offset;
@@ -83,7 +86,7 @@ function checkProperties(reader: ByteReader): void {
     if (range !== undefined && (value < range.from || value > range.to)) {
       const name = trackPropertyNames.get(type);
       const message = `${name} is ${value}, expected ${range.from} to ${range.to}`;
-      throw new MoqtError(range.otherwise, message, { offset });
+      throw reader.fault(message, offset, range.otherwise);
     }
   }
 }

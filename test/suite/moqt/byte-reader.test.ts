@@ -13,7 +13,6 @@ describe("ByteReader", () => {
     });
     for (const read of [
       (bounded: ByteReader) => bounded.bytes(3, "bytes"),
-      (bounded: ByteReader) => bounded.view(3, "view"),
       (bounded: ByteReader) => bounded.within(3, "part"),
       (bounded: ByteReader) => bounded.size("size"),
     ]) {
