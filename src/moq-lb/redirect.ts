@@ -13,7 +13,7 @@ import {
   requestTrackName,
   routingKey,
 } from "../moqt/mod.ts";
-import { type PlacementOptions, placeRequest } from "../routing/mod.ts";
+import { jitteredRetryInterval, type PlacementOptions, placeRequest } from "../routing/mod.ts";
 import type { ActiveSnapshot } from "../snapshot/mod.ts";
 import {
   type AuthorizationPolicy,
@@ -214,12 +214,11 @@ class RequestRedirector implements Redirector {
   ): Rejection {
     const retry = code === "EXCESSIVE_LOAD" || code === "INTERNAL_ERROR";
     const { retryAfter, random } = this.#placement;
-    const milliseconds = Math.floor(retryAfter * (0.5 + random()));
     return {
       kind: "rejection",
       code,
       cause,
-      retryInterval: retry ? BigInt(milliseconds + 1) : 0n,
+      retryInterval: retry ? jitteredRetryInterval(retryAfter, random) : 0n,
       ...detail,
     };
   }

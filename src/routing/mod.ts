@@ -21,4 +21,5 @@ export type {
   RejectionCause,
   RejectionCode,
 } from "./placement.ts";
+export { jitteredRetryInterval } from "./retry.ts";
 export { matchRoute, type RoutingTable, routingTable } from "./table.ts";

@@ -2,6 +2,7 @@ import { type RequestType, type RoutableRequest, routingKey } from "../moqt/mod.
 import { type ActiveSnapshot, isStale } from "../snapshot/mod.ts";
 import type { Placement, Rejection, RejectionCause, RejectionCode } from "./placement.ts";
 import { isReserved } from "./reserved.ts";
+import { jitteredRetryInterval } from "./retry.ts";
 import { routingTable } from "./table.ts";
 
 export interface PlacementOptions {
@@ -73,13 +74,9 @@ function finalRejection(code: RejectionCode, cause: RejectionCause): Rejection {
   return Object.freeze({ kind: "rejection", code, retryInterval: 0n, cause });
 }
 
-/**
- * A rejection that a later snapshot may lift (LB-REJECT-5, LB-REJECT-6). The interval is spread
- * from half to one and a half of its mean, so that clients do not come back all at once.
- */
+/** A rejection that a later snapshot may lift (LB-REJECT-5, LB-REJECT-6). */
 function retryLater(cause: RejectionCause, options: PlacementOptions): Rejection {
   const { retryAfter = DEFAULT_RETRY_AFTER, random = Math.random } = options;
-  const milliseconds = Math.floor(retryAfter * (0.5 + random()));
-  const retryInterval = BigInt(milliseconds) + 1n;
+  const retryInterval = jitteredRetryInterval(retryAfter, random);
   return Object.freeze({ kind: "rejection", code: "INTERNAL_ERROR", retryInterval, cause });
 }
