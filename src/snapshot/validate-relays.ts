@@ -1,98 +1,87 @@
-import { toHex } from "../bytes.ts";
 import { shown } from "./errors.ts";
-import { described } from "./findings.ts";
-import {
-  firstPlace,
-  type Reading,
-  readBytes,
-  readList,
-  readMap,
-  refuseUnknownKeys,
-} from "./reading.ts";
+import type { Place } from "./place.ts";
+import { described, readBytes, readList, readMap, refuseUnknownKeys } from "./reading.ts";
 import { type Health, healthStates, type Relay, snapshotLimits } from "./schema.ts";
 import { serviceKey, uriFault } from "./uri.ts";
 import { readAttributes } from "./validate-attributes.ts";
-
-/** Relays by their RID in hexadecimal. */
-export type RelayIndex = ReadonlyMap<string, Relay>;
 
 type OwnServices = ReadonlySet<string | undefined>;
 
 const relayKeys = new Set(["rid", "uri", "health", "attributes"]);
 
 /**
- * Reads the `relays` of a snapshot (LB-CONF-6, LB-CONF-7, LB-S103, LB-S104).
- *
- * @returns `undefined` where they are no list
+ * Reads the `relays` of a snapshot (LB-CONF-6, LB-CONF-7, LB-S103, LB-S104), so that routes can
+ * name them.
  */
 export function readRelays(
   value: unknown,
+  root: Place,
   ownServiceUris: readonly string[],
-  reading: Reading,
-): { readonly list: readonly Relay[]; readonly byRid: RelayIndex } | undefined {
-  const items = readList(value, "relays", "LB-CONF-5", reading);
-  if (items === undefined) return undefined;
+): readonly Relay[] {
+  const items = readList(value, root, "relays", "LB-CONF-5");
+  if (items === undefined) return [];
+  const { rids } = root.reading;
+  rids.complete = true;
   const ownServices: OwnServices = new Set(ownServiceUris.map(serviceKey));
-  const list: Relay[] = [];
-  const byRid = new Map<string, Relay>();
-  const places = new Map<string, number>();
+  const place = root.at("relays");
+  const relays: Relay[] = [];
   for (const [i, item] of items.entries()) {
-    const relay = readRelay(item, `relays[${i}]`, ownServices, reading);
+    const relay = readRelay(item, place, i, ownServices);
     if (relay === undefined) continue;
-    list.push(relay);
-    const key = toHex(relay.rid);
-    byRid.set(key, relay);
-    const earlier = firstPlace(places, key, i);
-    if (earlier !== undefined) {
-      const message = `the RID of relays[${earlier}] again; RIDs are unique within a snapshot`;
-      reading.findings.add(`relays[${i}].rid`, "LB-CONF-7", message);
+    relays.push(relay);
+    const mentioned = rids.of(relay.rid);
+    if (mentioned.relay === undefined) mentioned.relay = i;
+    else {
+      const message = `the RID of relays[${mentioned.relay}] again; RIDs are unique in a snapshot`;
+      place.at(i).at("rid").problem("LB-CONF-7", message);
     }
   }
-  return { list, byRid };
+  return relays;
 }
 
 /** @returns `undefined` where there is no RID to know the relay by */
 function readRelay(
   value: unknown,
-  path: string,
+  list: Place,
+  i: number,
   ownServices: OwnServices,
-  reading: Reading,
 ): Relay | undefined {
-  const map = readMap(value, path, "LB-CONF-6", reading);
+  const map = readMap(value, list, i, "LB-CONF-6");
   if (map === undefined) return undefined;
-  refuseUnknownKeys(map, relayKeys, path, reading);
-  const rid = readBytes(map.rid, `${path}.rid`, "LB-CONF-6", reading);
-  const uri = readUri(map.uri, `${path}.uri`, ownServices, reading);
-  const health = readHealth(map.health, `${path}.health`, reading);
-  const attributes = readAttributes(map.attributes, `${path}.attributes`, reading);
+  const place = list.at(i);
+  refuseUnknownKeys(map, relayKeys, place);
+  const rid = readBytes(map.rid, place, "rid", "LB-CONF-6");
+  const uri = readUri(map.uri, place, ownServices);
+  const health = readHealth(map.health, place);
+  const attributes = readAttributes(map.attributes, place);
   return rid && { rid, uri, health, ...(attributes && { attributes }) };
 }
 
-function readUri(value: unknown, path: string, ownServices: OwnServices, reading: Reading): string {
-  const { findings } = reading;
+function readUri(value: unknown, relay: Place, ownServices: OwnServices): string {
+  const place = relay.at("uri");
   if (typeof value !== "string") {
-    findings.add(path, "LB-CONF-6", `expected a URI as a text string, found ${described(value)}`);
+    place.problem("LB-CONF-6", `expected a URI as a text string, found ${described(value)}`);
     return "";
   }
   // Every character that a URI may have is one byte; the others are refused as syntax.
   if (value.length > snapshotLimits.uriBytes) {
-    findings.add(path, "LB-S103", `the URI is longer than ${snapshotLimits.uriBytes} bytes`);
+    place.problem("LB-S103", `the URI is longer than ${snapshotLimits.uriBytes} bytes`);
     return value;
   }
   const fault = uriFault(value);
-  if (fault !== undefined) findings.add(path, "LB-S103", `the URI ${fault}`);
+  if (fault !== undefined) place.problem("LB-S103", `the URI ${fault}`);
   else if (ownServices.size > 0 && ownServices.has(serviceKey(value))) {
     const message = "the URI is this load balancer's own: redirects would come straight back";
-    findings.add(path, "LB-S104", message);
+    place.problem("LB-S104", message);
   }
   return value;
 }
 
-function readHealth(value: unknown, path: string, reading: Reading): Health {
+function readHealth(value: unknown, relay: Place): Health {
   const health = healthStates.find((state) => state === value);
   if (health !== undefined) return health;
   const found = typeof value === "string" ? shown(value) : described(value);
   const message = `expected one of ${healthStates.join(", ")}, found ${found}`;
-  reading.findings.add(path, "LB-CONF-6", message);
+  relay.at("health").problem("LB-CONF-6", message);
   return "unhealthy";
 }

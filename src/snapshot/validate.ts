@@ -5,8 +5,9 @@
  * @module
  */
 
-import { Findings } from "./findings.ts";
-import { type BytesForm, type Reading, readMap, readUint, refuseUnknownKeys } from "./reading.ts";
+import { type BytesForm, Findings, Place } from "./place.ts";
+import { described, isPlainMap, readUint, refuseUnknownKeys } from "./reading.ts";
+import { MentionedRids } from "./rids.ts";
 import type { Problem, Snapshot } from "./schema.ts";
 import { readAttributes } from "./validate-attributes.ts";
 import { readRelays } from "./validate-relays.ts";
@@ -39,33 +40,31 @@ export function validateSnapshot(value: unknown, options: ValidationOptions = {}
  * `value` do not reach it, and with defaults filled in.
  */
 export function inspectSnapshot(value: unknown, options: ValidationOptions = {}): Inspection {
-  const reading = { findings: new Findings(), bytes: options.bytes ?? "any" };
-  const snapshot = readSnapshot(value, options.ownServiceUris ?? [], reading);
-  if (snapshot !== undefined && reading.findings.none) return { problems: [], snapshot };
-  return { problems: reading.findings.list() };
+  const findings = new Findings();
+  const { bytes = "any", ownServiceUris = [] } = options;
+  const root = new Place({ findings, bytes, rids: new MentionedRids() });
+  const snapshot = readSnapshot(value, root, ownServiceUris);
+  if (snapshot !== undefined && findings.none) return { problems: [], snapshot };
+  return { problems: findings.list() };
 }
 
-const jsonKeys = new Set(["version", "relays", "routes", "attributes", "$schema"]);
 const binaryKeys = new Set(["version", "relays", "routes", "attributes"]);
+/** Editors look for the JSON schema of a file under $schema; it is no part of the snapshot. */
+const jsonKeys = new Set([...binaryKeys, "$schema"]);
 
 function readSnapshot(
   value: unknown,
+  root: Place,
   ownServiceUris: readonly string[],
-  reading: Reading,
 ): Snapshot | undefined {
-  const map = readMap(value, "", "LB-CONF-5", reading);
-  if (map === undefined) return undefined;
-  // Editors look for the JSON schema of a file under $schema; it is no part of the snapshot.
-  refuseUnknownKeys(map, reading.bytes === "any" ? jsonKeys : binaryKeys, "", reading);
-  const version = readUint(map.version, 0, "version", "LB-CONF-5", reading);
-  const relays = readRelays(map.relays, ownServiceUris, reading);
-  const routes = readRoutes(map.routes, relays?.byRid, reading);
-  const attributes = readAttributes(map.attributes, "attributes", reading);
-  const snapshot = {
-    version,
-    relays: relays?.list ?? [],
-    routes,
-    ...(attributes && { attributes }),
-  };
-  return snapshot as unknown as Snapshot;
+  if (!isPlainMap(value)) {
+    root.problem("LB-CONF-5", `expected a map, found ${described(value)}`);
+    return undefined;
+  }
+  refuseUnknownKeys(value, root.reading.bytes === "any" ? jsonKeys : binaryKeys, root);
+  const version = readUint(value.version, root, "version", "LB-CONF-5", 0);
+  const relays = readRelays(value.relays, root, ownServiceUris);
+  const routes = readRoutes(value.routes, root);
+  const attributes = readAttributes(value.attributes, root);
+  return { version, relays, routes, ...(attributes && { attributes }) } as unknown as Snapshot;
 }
