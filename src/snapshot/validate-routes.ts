@@ -177,11 +177,12 @@ function readCandidates(value: unknown, route: Place): readonly RouteCandidate[]
   for (const [i, item] of items.entries()) {
     const { mentioned, weight } = readCandidate(item, list, i);
     if (mentioned === undefined) continue;
-    if (mentioned.lastList === items) {
+    if (mentioned.lastList === candidates) {
       const message = `the RID of rids[${mentioned.lastPlace}] again; a route has each RID once`;
       list.at(i).problem("LB-HASHED-4", message);
     } else {
-      mentioned.lastList = items;
+      // Not `items`: a value made in code may give several routes one array.
+      mentioned.lastList = candidates;
       mentioned.lastPlace = i;
     }
     if (weight !== undefined) candidates.push({ rid: mentioned.rid, weight });

@@ -288,6 +288,20 @@ describe("a hashed route", () => {
     }
   });
 
+  test("may share its array of candidates with another route of a value made in code", () => {
+    const rids = ["r1", "r2"];
+    const route = { kind: "hashed", rids };
+    const value = {
+      version: 1,
+      relays: rids.map((rid) => ({ rid, uri: `https://${rid}.example/`, health: "healthy" })),
+      routes: [
+        { ...route, prefix: ["a"] },
+        { ...route, prefix: ["b"] },
+      ],
+    };
+    assert.deepEqual(validateSnapshot(value), []);
+  });
+
   test("has each candidate once, however it is written [LB-HASHED-4]", () => {
     const faults = faultsWith({
       "routes[2].rids": ["r1", { rid: "r1", weight: 0 }, { hex: "7231" }],
