@@ -9,6 +9,7 @@ import {
   parseSnapshot,
   signSnapshot,
 } from "../src/snapshot/mod.ts";
+import { median } from "./pair.ts";
 import type { Row } from "./row.ts";
 import type { Load } from "./snapshot-load.ts";
 
@@ -50,10 +51,6 @@ async function timeOf(job: Load): Promise<number> {
   }
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1] as number;
-}
-
 /** One line: few routes against many, in turn so that a busy machine slows down both. */
 async function compare(what: string, few: Load, many: Load, size: string): Promise<Row> {
   const times: { few: number[]; many: number[] } = { few: [], many: [] };
@@ -67,7 +64,7 @@ async function compare(what: string, few: Load, many: Load, size: string): Promi
 }
 
 /** The rows of this room: an envelope verified, decoded and validated, and a JSON text read. */
-export async function snapshotRows(): Promise<Row[]> {
+export async function snapshot(): Promise<Row[]> {
   const key = await generateSigningKey();
   const trustedKey = await exportPublicKey(key);
   const now = Date.now();

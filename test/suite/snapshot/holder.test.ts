@@ -514,7 +514,7 @@ describe("looking in the background", () => {
 });
 
 describe("reports", () => {
-  test("tell version and age of what decides [LB-CONF-24] [LB-CONF-25]", async () => {
+  test("tell version and age of what decides", async () => {
     const { holder, envelope, clock } = await bench();
     assert.deepEqual(holder.status(), { stale: true, failures: 0 });
     const outcome = await holder.offer(await envelope(7));

@@ -142,7 +142,7 @@ describe("any valid snapshot", () => {
     );
   });
 
-  test("has one encoding, whatever the order of its keys [LB-TABLE-1]", () => {
+  test("has one encoding, whatever the order of its keys", () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed);
       if (typeof value !== "object" || value === null) return value;

@@ -79,7 +79,7 @@ describe("a Connect URI", () => {
     assert.match(uriProblem(uri(9000)) ?? "", /longer than 8192 bytes/);
   });
 
-  test("stays as it is written in the snapshot [LB-CONF-10] [LB-A22]", () => {
+  test("stays as it is written in the snapshot [LB-A22]", () => {
     const uri = "HTTPS://R1.Example:443/a/../moq";
     assert.equal(parseSnapshot(jsonWith({ "relays[0].uri": uri })).relays[0]?.uri, uri);
   });
