@@ -1,7 +1,3 @@
-/**
- * @module
- */
-
 /** What {@link steadyClock} reads; both in milliseconds. */
 export interface ClockSources {
   /** Time of the Unix epoch, which an operator or NTP may set; `Date.now` by default. */

@@ -43,7 +43,7 @@ export interface SignOptions {
  */
 export async function signSnapshot(
   snapshot: Snapshot,
-  key: SigningKey,
+  key: Pick<SigningKey, "kid" | "privateKey">,
   { issuedAt }: SignOptions,
 ): Promise<Uint8Array> {
   if (!Number.isSafeInteger(Math.floor(issuedAt)) || issuedAt < 0) {

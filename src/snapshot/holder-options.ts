@@ -17,8 +17,8 @@ export interface SnapshotHolderOptions {
   readonly source: SnapshotStore;
   /**
    * Where the active envelope is kept through a restart, under
-   * `moq-lb:snapshot:last-known-good` (LB-CONF-23). It has to be writable, and belongs to this
-   * instance or to instances with the same trusted keys.
+   * `moq-lb:snapshot:last-known-good` (LB-CONF-23). It has to be writable. Best it is this
+   * instance's own: where several share one, the last to write sets the floor for all.
    */
   readonly lastKnownGood?: SnapshotStore;
   /** Whose signatures count. */

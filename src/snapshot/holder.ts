@@ -87,17 +87,17 @@ export class SnapshotHolder {
 
   /** Version, age and health of the configuration, for operators and the agent. */
   status(): HolderStatus {
-    const { snapshot, digest, signedAt } = this.#active ?? {};
-    const now = this.#settings.now();
-    return {
-      ...(snapshot && { version: snapshot.version }),
-      ...(digest === undefined ? {} : { digest }),
-      ...(signedAt === undefined ? {} : { signedAt }),
-      ...(this.#active && { age: configurationAge(this.#active, now) }),
-      stale: this.#active === undefined || isStale(this.#active, now),
+    const active = this.#active;
+    const looks = {
       failures: this.#failures,
       ...(this.#lastOutcome && { lastOutcome: this.#lastOutcome }),
     };
+    if (active === undefined) return { stale: true, ...looks };
+    const { snapshot, digest, signedAt } = active;
+    const now = this.#settings.now();
+    const age = configurationAge(active, now);
+    const stale = isStale(active, now);
+    return { version: snapshot.version, digest, signedAt, age, stale, ...looks };
   }
 
   /** Verifies `envelope` and activates its snapshot if that is newer. Never rejects. */
@@ -178,8 +178,9 @@ export class SnapshotHolder {
     const { lastKnownGood } = this.#settings;
     if (lastKnownGood === undefined) return this.#outcome("missing", "last-known-good");
     const outcome = await this.#fetch(lastKnownGood, lastKnownGoodKey, "last-known-good");
-    // Unread, the floor is unknown: the next call tries again.
-    if (outcome.reason === "store-error") this.#restoring = undefined;
+    // Unread, or read by a clock that is not set yet, the floor is unknown: try again next time.
+    const { reason } = outcome;
+    if (reason === "store-error" || reason === "signed-in-future") this.#restoring = undefined;
     return outcome;
   }
 

@@ -342,6 +342,18 @@ describe("the last-known-good snapshot", () => {
     assert.equal((await next.offer(await envelope(6))).reason, "older-version");
   });
 
+  test("that a clock not set yet takes for the future is restored once the time is known [LB-SEC-8]", async () => {
+    const { holder, envelope, clock, restarted } = await bench();
+    await holder.offer(await envelope(7));
+    const older = await envelope(6);
+    clock.now = 0;
+    const next = restarted();
+    assert.equal((await next.restore()).reason, "signed-in-future");
+    clock.now = T0;
+    assert.equal((await next.offer(older)).reason, "older-version");
+    assert.equal(next.active?.snapshot.version, 7);
+  });
+
   test("is written once per activation", async () => {
     const { holder, envelope, lastKnownGood, restarted } = await bench();
     const bytes = await envelope(7);

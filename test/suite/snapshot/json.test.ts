@@ -69,10 +69,7 @@ describe("a text that is not JSON", () => {
       faultOf('{\n  "version": 7,\n  }'),
       '3:3 expected a key in double quotes, found "}"',
     );
-    assert.equal(
-      faultOf('{"version" 7}'),
-      '1:12 expected "\\u003a", found "7"'.replace("\\u003a", ":"),
-    );
+    assert.equal(faultOf('{"version" 7}'), '1:12 expected ":", found "7"');
     assert.equal(faultOf('{"a": tru}'), '1:7 expected a value, found "t"');
     assert.equal(faultOf("[1, 2"), '1:6 expected "," or "]", found the end');
     assert.equal(faultOf("{} {}"), '1:4 expected the end of the text, found "{"');

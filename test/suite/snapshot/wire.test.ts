@@ -141,6 +141,16 @@ describe("the CBOR form", () => {
     assert.deepEqual(snapshot, parseSnapshot(validJson()));
   });
 
+  test("keeps attribute keys that mean something to JavaScript", () => {
+    const text = `{"version":1,"relays":[],"routes":[],"attributes":
+      {"__proto__":{"toJSON":1},"constructor":"c","toCBOR":[],"hasOwnProperty":null,"":0}}`;
+    const snapshot = parseSnapshot(text);
+    const decoded = decodeSnapshot(encodeSnapshot(snapshot));
+    assert.deepEqual(decoded, snapshot);
+    const keys = ["", "toCBOR", "__proto__", "constructor", "hasOwnProperty"];
+    assert.deepEqual(Object.keys(decoded.attributes ?? {}), keys);
+  });
+
   test("is read the same from a view and from a Buffer-like subclass", () => {
     class Buffered extends Uint8Array {}
     const wire = encodeSnapshot(parseSnapshot(validJson()));
