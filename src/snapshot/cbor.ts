@@ -33,6 +33,7 @@ const encodeOptions: EncodeOptions = {
   cde: true,
   rejectUndefined: true,
   rejectBigInts: true,
+  // JSON texts do not keep -0 apart, so neither does CBOR.
   simplifyNegativeZero: true,
   // Each map key gets a buffer of this size while keys are sorted: the default wastes pages.
   chunkSize: 512,

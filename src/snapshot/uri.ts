@@ -11,9 +11,6 @@
 const URI =
   /^([a-z][a-z0-9+.-]*):\/\/(\[[0-9a-f:.]+\]|(?:[a-z0-9._~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::([0-9]*))?((?:\/(?:[a-z0-9._~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)*)(?:\?((?:[a-z0-9._~!$&'()*+,;=:@/?-]|%[0-9a-f]{2})*))?$/i;
 
-/** `https` and `moqt` share their default port (MOQT, "moqt" URI scheme). */
-const DEFAULT_PORT = "443";
-
 /** A URI taken apart and normalised, so that equal parts mean the same service. */
 interface ServiceUri {
   readonly scheme: "https" | "moqt";
@@ -87,8 +84,7 @@ function parseServiceUri(uri: string): ServiceUri | string {
   // A name with its root dot is the same name to every resolver.
   const hostname = url.hostname.replace(/\.$/, "");
   if (hostname === "") return "has no host";
-  const authority =
-    url.port === "" || url.port === DEFAULT_PORT ? hostname : `${hostname}:${url.port}`;
+  const authority = url.port === "" ? hostname : `${hostname}:${url.port}`;
   return { scheme, authority, path: url.pathname, query: url.search };
 }
 

@@ -69,6 +69,5 @@ function readNumber(value: number, place: Place): number {
     const message = "expected a finite number, and within ±(2^53-1) where it is an integer";
     place.problem(OPEN_MAP, message);
   }
-  // -0 has an encoding of its own in CBOR that JSON texts do not keep apart.
-  return value === 0 ? 0 : value;
+  return value;
 }

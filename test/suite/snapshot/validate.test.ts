@@ -36,6 +36,11 @@ describe("a snapshot", () => {
     }
   });
 
+  test("without a list of relays is not blamed for every RID as well [LB-CONF-5]", () => {
+    assert.deepEqual(faultsWith({ relays: null }), [["relays", "LB-CONF-5"]]);
+    assert.deepEqual(faultsWith({ routes: {} }), [["routes", "LB-CONF-5"]]);
+  });
+
   test("has an unsigned integer as its version [LB-CONF-5]", () => {
     for (const version of [-1, 1.5, "7", null, 2 ** 53, Number.NaN]) {
       const faults = faultsWith({ version: version });
@@ -348,8 +353,8 @@ describe("a hashed route", () => {
 
   test("has key_fields from 1 on [LB-TABLE-5]", () => {
     for (const keyFields of [0, -1, 1.5, "2", null]) {
-      const faults = faultsWith({ "routes[2].key_fields": keyFields });
-      assert.deepEqual(faults, [["routes[2].key_fields", "LB-TABLE-5"]]);
+      const route = { prefix: ["a", "b"], kind: "hashed", key_fields: keyFields, rids: ["r1"] };
+      assert.deepEqual(faultsWith({ routes: [route] }), [["routes[0].key_fields", "LB-TABLE-5"]]);
     }
   });
 

@@ -141,6 +141,14 @@ describe("the CBOR form", () => {
     assert.deepEqual(snapshot, parseSnapshot(validJson()));
   });
 
+  test("does not tell -0 from 0", () => {
+    const wire = (zero: number) =>
+      encodeSnapshot(
+        parseSnapshot({ version: zero, relays: [], routes: [], attributes: { zero } }),
+      );
+    assert.deepEqual(wire(-0), wire(0));
+  });
+
   test("keeps attribute keys that mean something to JavaScript", () => {
     const text = `{"version":1,"relays":[],"routes":[],"attributes":
       {"__proto__":{"toJSON":1},"constructor":"c","toCBOR":[],"hasOwnProperty":null,"":0}}`;
