@@ -105,12 +105,16 @@ export class MemoryPipe {
     }
   }
 
-  /** The end of the connection. `discard`: what has arrived cannot be read any more either. */
-  connectionClosed(error: unknown, discard: boolean): void {
+  /** The connection ended on the side of the writer. */
+  writerClosed(error: unknown): void {
     this.#failWrites(error);
-    if (discard) this.#failReads(error);
-    else {
-      if (!this.#finArrived) this.#readError ??= error;
+  }
+
+  /** The connection ended on the side of the reader, which may `keep` reading what has arrived. */
+  readerClosed(error: unknown, keep: boolean): void {
+    if (!keep) this.#failReads(error);
+    else if (!this.#finArrived) {
+      this.#readError ??= error;
       this.#deliver();
     }
   }

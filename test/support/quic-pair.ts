@@ -115,7 +115,8 @@ class MemoryConnection implements MemoryQuicConnection {
   readonly #settings: Settings;
   readonly #credit: Readonly<Record<QuicStreamKind, Credit>>;
   readonly #opened: Record<QuicStreamKind, bigint> = { bidi: 0n, uni: 0n };
-  readonly #pipes = new Set<MemoryPipe>();
+  readonly #writing = new Set<MemoryPipe>();
+  readonly #reading = new Set<MemoryPipe>();
   readonly #incoming: QuicStream[] = [];
   #accepting: ((stream: QuicStream | null) => void)[] = [];
   #closed: QuicClose | undefined;
@@ -193,7 +194,8 @@ class MemoryConnection implements MemoryQuicConnection {
     this.#closed = close;
     if (close.by === "local") this.#incoming.length = 0;
     const error = new QuicClosed(close);
-    for (const pipe of this.#pipes) pipe.connectionClosed(error, close.by === "local");
+    for (const pipe of this.#writing) pipe.writerClosed(error);
+    for (const pipe of this.#reading) pipe.readerClosed(error, close.by !== "local");
     for (const credit of Object.values(this.#credit)) credit.refuseAll(error);
     for (const accept of this.#accepting.splice(0)) accept(null);
     this.#resolveClosed(close);
@@ -204,6 +206,15 @@ class MemoryConnection implements MemoryQuicConnection {
     const accept = this.#accepting.shift();
     if (accept === undefined) this.#incoming.push(stream);
     else accept(stream);
+  }
+
+  #connect(pipe: MemoryPipe, reader: MemoryConnection): void {
+    this.#writing.add(pipe);
+    reader.#reading.add(pipe);
+    void pipe.finished.then(() => {
+      this.#writing.delete(pipe);
+      reader.#reading.delete(pipe);
+    });
   }
 
   async #open(kind: QuicStreamKind): Promise<QuicStream> {
@@ -217,22 +228,14 @@ class MemoryConnection implements MemoryQuicConnection {
     const { streamWindow: window, segment, capabilities } = this.#settings;
     const out = new MemoryPipe({ window, segment, ...capabilities });
     const back = kind === "bidi" ? new MemoryPipe({ window, segment, ...capabilities }) : undefined;
-    const pipes = back === undefined ? [out] : [out, back];
-    for (const pipe of pipes) {
-      this.#pipes.add(pipe);
-      peer.#pipes.add(pipe);
-    }
+    this.#connect(out, peer);
+    if (back !== undefined) peer.#connect(back, this);
     // The peer knows nothing of a stream until its first frame, of either direction.
-    const announce = () => peer.arrive(new MemoryStream(id, kind, false, back, out));
-    const announced = Promise.race(pipes.map((pipe) => pipe.firstFrame));
-    void announced.then(announce);
-    void Promise.all(pipes.map((pipe) => pipe.finished)).then(() => {
-      for (const pipe of pipes) {
-        this.#pipes.delete(pipe);
-        peer.#pipes.delete(pipe);
-      }
-      this.#credit[kind].giveBack();
+    const pipes = back === undefined ? [out] : [out, back];
+    void Promise.race(pipes.map((pipe) => pipe.firstFrame)).then(() => {
+      peer.arrive(new MemoryStream(id, kind, false, back, out));
     });
+    void Promise.all(pipes.map((pipe) => pipe.finished)).then(() => this.#credit[kind].giveBack());
     return new MemoryStream(id, kind, true, out, back);
   }
 }
