@@ -57,11 +57,11 @@ export class SnapshotError extends YardmasterError {
 
 /** The error for a snapshot with `problems`; its message shows the first few. */
 export function invalidSnapshot(problems: readonly Problem[]): SnapshotError {
-  const shown = problems
+  const first = problems
     .slice(0, 3)
     .map(({ path, message, requirement }) => `${path || "snapshot"}: ${message} [${requirement}]`);
-  const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : "";
-  return new SnapshotError("INVALID_SNAPSHOT", `invalid snapshot: ${shown.join("; ")}${more}`, {
+  const more = problems.length > first.length ? `; and ${problems.length - first.length} more` : "";
+  return new SnapshotError("INVALID_SNAPSHOT", `invalid snapshot: ${first.join("; ")}${more}`, {
     problems,
   });
 }

@@ -68,7 +68,7 @@ class TextReader {
       case "n":
         return this.#word("null", null);
       case "'":
-        if (this.#diagnostic) return utf8(this.#string("'"));
+        if (this.#diagnostic) return this.#textBytes();
         break;
       case "h":
         if (this.#diagnostic) return this.#hexBytes();
@@ -149,6 +149,13 @@ class TextReader {
     return this.#fail("expected an escape sequence of JSON");
   }
 
+  #textBytes(): Uint8Array {
+    const start = this.#at;
+    const text = this.#string("'");
+    if (!text.isWellFormed()) this.#fail("the string has an unpaired surrogate", start);
+    return utf8(text);
+  }
+
   #hexBytes(): Uint8Array {
     const start = this.#at;
     const literal = this.#match(/h'[0-9a-fA-F\s]*'/y);
@@ -210,7 +217,7 @@ class TextReader {
     const notation = this.#diagnostic ? "CBOR diagnostic notation" : "JSON";
     throw new SnapshotError(
       "MALFORMED_SNAPSHOT",
-      `not ${notation} as expected: line ${position.line}, column ${position.column}: ${fault}`,
+      `${notation}, line ${position.line}, column ${position.column}: ${fault}`,
       { position },
     );
   }

@@ -170,6 +170,7 @@ describe("CBOR diagnostic notation", () => {
     const read = parseDiagnosticSnapshot;
     assert.match(faultOf("[\n h'0']", read), /^2:2 expected a byte string/);
     assert.equal(faultOf("/ no end", read), '1:1 the comment has no closing "/"');
+    assert.match(faultOf("'\\ud800'", read), /^1:1 the string has an unpaired surrogate/);
     assert.match(faultOf("[1] 'x'", read), /^1:5 expected the end/);
   });
 });
