@@ -5,6 +5,7 @@
  */
 
 import type { QuicConnection } from "../quic/connection.ts";
+import { shortReason } from "./reason.ts";
 import {
   exact,
   type Fidelity,
@@ -80,7 +81,7 @@ class QuicTransport implements Transport {
   }
 
   close(code: bigint, reason: string): void {
-    this.#connection.close(code, reason);
+    this.#connection.close(code, shortReason(reason));
   }
 }
 
