@@ -168,12 +168,11 @@ export class QmuxTransport implements Transport {
       this.#wire.fail(protocolViolation, "the peer did not start QMux in time");
     }, handshakeTimeout);
     void this.ready.then(() => clearTimeout(timer));
-    const end = () => {
+    const end = async () => {
       clearTimeout(timer);
-      // Where nothing showed on the wire, the library gave up waiting for the peer.
-      this.#wire.ended ??= { by: "idle", app: false, code: 0n, reason: "the peer fell silent" };
-      resolve(this.#wire.ended);
-      this.#ledger.close(new QuicClosed(this.#wire.ended));
+      const close = await this.#wire.over;
+      resolve(close);
+      this.#ledger.close(new QuicClosed(close));
       for (const accept of this.#accepting.splice(0)) accept(undefined);
     };
     this.#session.closed.then(end, end);

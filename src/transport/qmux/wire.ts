@@ -66,7 +66,9 @@ export class Wire {
   readonly url = "";
   readonly opened: Promise<Opened>;
   readonly closed: Promise<{ closeCode: number; reason: string }>;
-  /** How the session ended, as far as it showed on the wire. */
+  /** How the session ends, as soon as it shows; what came before may still be on its way. */
+  readonly over: Promise<TransportClose>;
+  /** The same, where it has shown. */
   ended: TransportClose | undefined;
 
   readonly #socket: MessageSocket;
@@ -82,6 +84,7 @@ export class Wire {
   #draining: Promise<void> | undefined;
   #drained: (() => void) | undefined;
   readonly #resolveClosed: (close: { closeCode: number; reason: string }) => void;
+  readonly #resolveOver: (close: TransportClose) => void;
 
   constructor(socket: MessageSocket, options: WireOptions, owner: WireOwner) {
     this.#socket = socket;
@@ -92,6 +95,9 @@ export class Wire {
     this.opened = opened.promise;
     this.closed = closed.promise;
     this.#resolveClosed = closed.resolve;
+    const over = Promise.withResolvers<TransportClose>();
+    this.over = over.promise;
+    this.#resolveOver = over.resolve;
     opened.promise.catch(() => {});
     socket.listen({
       open: () => {
@@ -108,7 +114,7 @@ export class Wire {
       drain: () => this.#drained?.(),
       close: (code, reason) => {
         opened.reject(new Error("the WebSocket closed before it opened"));
-        this.ended ??= { by: "remote", app: false, code: BigInt(code), reason };
+        this.#note({ by: "remote", app: false, code: BigInt(code), reason });
         this.#finish({ closeCode: code, reason });
       },
     });
@@ -121,9 +127,14 @@ export class Wire {
 
   /** Says how the session ends; from now on the send buffer may grow by what says goodbye. */
   end(close: TransportClose): void {
-    this.ended ??= close;
+    this.#note(close);
     this.#closing = true;
     this.#drained?.();
+  }
+
+  #note(close: TransportClose): void {
+    this.ended ??= close;
+    this.#resolveOver(this.ended);
   }
 
   /** Ends the session because of what the peer did, with a transport error of RFC 9000 §20.1. */
@@ -136,8 +147,9 @@ export class Wire {
     this.#finish({ closeCode: websocketCode, reason });
   }
 
-  /** Called by the library when it is done with the socket. */
+  /** Called by the library when it is done; without a word before, when the peer fell silent. */
   close(): void {
+    this.#note({ by: "idle", app: false, code: 0n, reason: "nothing came from the peer" });
     this.#socket.close(websocketCodes.normal, "");
   }
 
@@ -187,7 +199,7 @@ export class Wire {
         const { frame, end } = readFrame(record, offset);
         this.#owner.received(frame);
         if (frame.type === "close") {
-          this.ended ??= { by: "remote", ...closeFacts(frame) };
+          this.#note({ by: "remote", ...closeFacts(frame) });
         }
         this.#inbox.push(record.subarray(offset, end));
         this.#inboxBytes += end - offset;
