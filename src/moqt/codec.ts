@@ -21,6 +21,15 @@ export interface ReadMessage {
   readonly length: number;
 }
 
+/** What the first bytes of a message tell. */
+export interface MessageHead {
+  readonly type: MessageType;
+  /** Bytes of type and length. */
+  readonly bodyOffset: number;
+  /** Bytes of the whole message; `undefined` where its length is not there yet. */
+  readonly length: number | undefined;
+}
+
 const typeOfCode: ReadonlyMap<bigint, MessageType> = new Map(
   Object.entries(layouts).map(([type, { code }]) => [code, type as MessageType]),
 );
@@ -66,23 +75,38 @@ export function readControlMessage(
   offset = 0,
   context: RequestContext = {},
 ): ReadMessage | undefined {
+  const head = readMessageHead(bytes, draft, offset);
+  if (head?.length === undefined) return undefined;
+  const { type, bodyOffset, length } = head;
+  if (offset + length > bytes.length) return undefined;
+  // One copy for the whole message: its fields are views of it, and callers reuse their buffers.
+  const own = new Uint8Array(bytes.subarray(offset, offset + length));
+  const reader = new ByteReader(own, bodyOffset, length, "PROTOCOL_VIOLATION", offset);
+  return { message: readBody(reader, type, draftFacts[draft], context), length };
+}
+
+/**
+ * Reads the type and length of the message that starts at `offset` of a growing buffer.
+ *
+ * @returns `undefined` where not even the type is there
+ * @throws {MoqtError} PROTOCOL_VIOLATION for a type that the draft does not have
+ */
+export function readMessageHead(
+  bytes: Uint8Array,
+  draft: Draft,
+  offset = 0,
+): MessageHead | undefined {
   const code = readVarint(bytes, offset);
   if (code === undefined) return undefined;
-  const facts = draftFacts[draft];
   const type = typeOfCode.get(code.value);
-  if (type === undefined || facts.absentMessages.includes(type)) {
+  if (type === undefined || draftFacts[draft].absentMessages.includes(type)) {
     throw new MoqtError("PROTOCOL_VIOLATION", `message type ${code.value} is unknown`, { offset });
   }
-  const start = offset + code.length;
-  const high = bytes[start];
-  const low = bytes[start + 1];
-  if (high === undefined || low === undefined) return undefined;
-  const end = start + 2 + ((high << 8) | low);
-  if (end > bytes.length) return undefined;
-  // One copy for the whole message: its fields are views of it, and callers reuse their buffers.
-  const own = new Uint8Array(bytes.subarray(offset, end));
-  const reader = new ByteReader(own, code.length + 2, own.length, "PROTOCOL_VIOLATION", offset);
-  return { message: readBody(reader, type, facts, context), length: end - offset };
+  const bodyOffset = code.length + 2;
+  const high = bytes[offset + code.length];
+  const low = bytes[offset + code.length + 1];
+  if (high === undefined || low === undefined) return { type, bodyOffset, length: undefined };
+  return { type, bodyOffset, length: bodyOffset + ((high << 8) | low) };
 }
 
 function readBody(

@@ -36,6 +36,8 @@ export interface DraftFacts {
   readonly redirectable: readonly RequestType[];
   /** A Redirect to zero fields and an empty name means the name of the request. */
   readonly emptyRedirectKeepsName: boolean;
+  /** A requester withdraws a granted request for a namespace or prefix by FIN. */
+  readonly finWithdraws: boolean;
   /** Stream Count of PUBLISH_DONE that says: not known. */
   readonly unknownStreamCount: bigint;
   readonly parameters: ParameterScopes;
@@ -128,6 +130,7 @@ const draft18: DraftFacts = {
   locationFilter: "length-and-type",
   redirectable: ["SUBSCRIBE", "FETCH", "TRACK_STATUS", "PUBLISH_NAMESPACE", "SUBSCRIBE_NAMESPACE"],
   emptyRedirectKeepsName: true,
+  finWithdraws: true,
   unknownStreamCount: 2n ** 62n - 1n,
   parameters: parameters18,
 };
@@ -141,6 +144,7 @@ const draft19: DraftFacts = {
   absentSetupOptions: [],
   absentCodes: { session: [], request: ["DUPLICATE_SUBSCRIPTION"], publishDone: [] },
   goawayRequestId: false,
+  finWithdraws: false,
   redirectable: [...draft18.redirectable, "PUBLISH", "SUBSCRIBE_TRACKS"],
   parameters: {
     ...parameters18,

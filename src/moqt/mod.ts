@@ -1,5 +1,6 @@
 /**
- * Media over QUIC Transport: names and control messages of drafts 18 to 22, as bytes and as types.
+ * Media over QUIC Transport, drafts 18 to 22: names, control messages and objects as bytes and as
+ * types, and sessions without their I/O.
  *
  * @module
  */
@@ -24,6 +25,7 @@ export {
   sessionErrorCodes,
   streamResetCodes,
 } from "./codes.ts";
+export * from "./data/mod.ts";
 export type { Draft } from "./draft.ts";
 export { draftName, drafts, parseDraftName } from "./draft.ts";
 export type { DraftFacts, ParameterScopes } from "./draft-facts.ts";
@@ -54,6 +56,7 @@ export type { RangeFilter, ValueRange } from "./range-filter.ts";
 export type { RequestDetails } from "./request-message.ts";
 export { requestMessage } from "./request-message.ts";
 export { isRoutableRequest, requestTrackName, routingKey } from "./routable.ts";
+export * from "./session/mod.ts";
 export type { SetupOption, SetupOptionName } from "./setup-option.ts";
 export type { Token } from "./token.ts";
 export { parseTrackProperties } from "./track-properties.ts";

@@ -31,7 +31,7 @@ export function checkReceivedByServer(message: ControlMessage): void {
  * @throws {MoqtError} PROTOCOL_VIOLATION for a Redirect with a Track Name where the request names
  *   a namespace only
  */
-export function checkAnswer(request: RoutableRequest, answer: RequestError): void {
+export function checkAnswer(request: Pick<RoutableRequest, "type">, answer: RequestError): void {
   if (!isNamespaceScoped(request) || answer.redirect === undefined) return;
   if (answer.redirect.trackName.length > 0) {
     throw new MoqtError("PROTOCOL_VIOLATION", `Redirect of ${request.type} has a Track Name`);
@@ -56,7 +56,7 @@ export function checkRequestId(message: ControlMessage, from: Endpoint): void {
   }
 }
 
-function isNamespaceScoped({ type }: RoutableRequest): boolean {
+function isNamespaceScoped({ type }: Pick<RoutableRequest, "type">): boolean {
   return (
     type === "PUBLISH_NAMESPACE" || type === "SUBSCRIBE_NAMESPACE" || type === "SUBSCRIBE_TRACKS"
   );

@@ -1,0 +1,17 @@
+/**
+ * Objects of MOQT on data streams and in datagrams, as bytes and as types.
+ *
+ * @module
+ */
+
+export type {
+  DataStreamHeader,
+  FetchHeader,
+  ReadDataStreamHeader,
+  SubgroupHeader,
+  UniStreamType,
+} from "./data-stream.ts";
+export { encodeDataStreamHeader, readDataStreamHeader, readUniStreamType } from "./data-stream.ts";
+export type { ObjectDatagram } from "./object-datagram.ts";
+export { decodeObjectDatagram, encodeObjectDatagram } from "./object-datagram.ts";
+export type { ObjectStatus } from "./object-status.ts";
