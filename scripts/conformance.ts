@@ -4,8 +4,8 @@
  * exist; with `--check`, also when the page on disk is not what the tests say today.
  */
 
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import process from "node:process";
 import ts from "typescript";
 import cases from "../test/requirements/cases.json" with { type: "json" };
@@ -148,6 +148,7 @@ if (process.argv.includes("--check")) {
     process.exit(1);
   }
 } else {
+  mkdirSync(dirname(page), { recursive: true });
   writeFileSync(page, text);
 }
 const rows = moqLb.rows.length + clientGroup.rows.length;

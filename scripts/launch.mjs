@@ -78,6 +78,7 @@ if (!isInstalled()) install();
 const [program, ...args] = commands[name]();
 const child = spawn(program, [...args, ...rest], {
   stdio: "inherit",
+  env: { ...process.env, YARDMASTER_YARD: onDeno ? "deno task yard" : "npm run -s yard --" },
 });
 // A terminal sends Ctrl-C to the whole group; a supervisor signals this process alone.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));

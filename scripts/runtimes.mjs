@@ -17,12 +17,20 @@ function firstBinary(...candidates) {
   return candidates.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
 }
 
+/** Folders of the installed packages `scope/prefix…`, as npm and as Deno lay them out. */
 function platformPackages(scope, prefix) {
-  const directory = join(modules, scope);
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory)
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => join(directory, name));
+  const entries = (directory) => (existsSync(directory) ? readdirSync(directory) : []);
+  return [
+    ...entries(join(modules, scope))
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => join(modules, scope, name)),
+    ...entries(join(modules, ".deno"))
+      .filter((name) => name.startsWith(`${scope}+${prefix}`))
+      .map((name) => {
+        const plain = name.slice(scope.length + 1, name.lastIndexOf("@"));
+        return join(modules, ".deno", name, "node_modules", scope, plain);
+      }),
+  ];
 }
 
 /** The pinned Bun, or `undefined` where it is not installed for this platform. */

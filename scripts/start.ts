@@ -5,7 +5,7 @@
  */
 
 import process from "node:process";
-import { homeAt } from "../src/cli/home.ts";
+import { createSigningKey, hasSigningKey, homeAt } from "../src/cli/home.ts";
 import { ensureDevelopmentHome, republish } from "../src/cli/publish.ts";
 import { YardmasterError } from "../src/errors.ts";
 import { type Environment, type RunningInstance, signalled } from "../workers/serve.ts";
@@ -23,7 +23,7 @@ async function startInstance(environment: Environment): Promise<RunningInstance>
 }
 
 function announce(url: string, directory: string, version: number, example: boolean): void {
-  const yard = "npm run -s yard --";
+  const yard = process.env.YARDMASTER_YARD ?? "npm run -s yard --";
   console.log(`
 Yardmaster answers on ${url}
   snapshot  version ${version}${example ? " (the meeting example: r1, r2, r3)" : ""}, maximum age ${maximumAge} s
@@ -46,11 +46,11 @@ Change the pool with \`${yard} publish FILE\`; it takes effect within seconds. C
 
 async function main(): Promise<void> {
   const home = homeAt();
-  const { createdKey, contents, published } = await ensureDevelopmentHome({
-    home,
-    now: Date.now(),
-  });
-  if (createdKey) console.log(`yardmaster: created a development key in ${home.keys.directory}`);
+  if (!(await hasSigningKey(home.keys))) {
+    await createSigningKey(home.keys);
+    console.log(`yardmaster: created a development key in ${home.keys.directory}`);
+  }
+  // Publishing comes after listening: a start that fails leaves the store as it was.
   const running = await startInstance({
     YARDMASTER_REFRESH_INTERVAL: "1",
     ...process.env,
@@ -60,6 +60,8 @@ async function main(): Promise<void> {
     YARDMASTER_STORE: `file:${home.directory}/store`,
     YARDMASTER_LAST_KNOWN_GOOD: `file:${home.directory}/last-known-good`,
   });
+  const { contents, published } = await ensureDevelopmentHome({ home, now: Date.now() });
+  await running.refresh();
   const keepFresh = setInterval(() => {
     republish({ home, now: Date.now() }).catch((error) =>
       console.error(`yardmaster: the snapshot could not be published again: ${error.message}`),

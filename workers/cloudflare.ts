@@ -12,10 +12,14 @@ import { cloudflareKvStore } from "../src/store/cloudflare-kv.ts";
 
 interface Env extends Record<string, unknown> {
   readonly SNAPSHOTS: KVNamespace;
+  /** Where the last good snapshot is kept; `SNAPSHOTS` itself where this is not bound. */
+  readonly LAST_KNOWN_GOOD?: KVNamespace;
 }
 
 interface Isolate extends Instance {
   readonly refreshInterval: number;
+  /** The first look into the store, which the first requests wait for. */
+  readonly firstLook: Promise<unknown>;
   /** When the store was last looked into, in milliseconds of the Unix epoch. */
   lookedAt: number;
 }
@@ -25,15 +29,19 @@ let isolate: Promise<Isolate> | undefined;
 
 async function create(env: Env): Promise<Isolate> {
   const settings = readInstanceSettings(env, crypto.randomUUID());
-  const store = cloudflareKvStore(env.SNAPSHOTS);
   const instance = await createInstance({
     settings,
-    source: store,
-    lastKnownGood: store,
+    source: cloudflareKvStore(env.SNAPSHOTS),
+    lastKnownGood: cloudflareKvStore(env.LAST_KNOWN_GOOD ?? env.SNAPSHOTS),
     clientOf: (c) => c.req.header("cf-connecting-ip") ?? "",
     log: (line) => console.log(line),
   });
-  return { ...instance, refreshInterval: settings.refreshInterval, lookedAt: 0 };
+  return {
+    ...instance,
+    refreshInterval: settings.refreshInterval,
+    firstLook: instance.holder.refresh(),
+    lookedAt: Date.now(),
+  };
 }
 
 /** The instance of this isolate; `undefined`, with one line in the log, where a setting is wrong. */
@@ -54,18 +62,31 @@ function refresh(instance: Isolate): Promise<unknown> {
   return instance.holder.refresh();
 }
 
+/** Whether the snapshot may have changed; after failures the looks become rarer. */
+function isDue({ holder, lookedAt, refreshInterval }: Isolate): boolean {
+  const patience = 2 ** Math.min(holder.status().failures, 3);
+  return Date.now() - lookedAt > refreshInterval * patience;
+}
+
+const retryAfter = 5;
+
 export default {
   async fetch(request: Request, env: Env, context: ExecutionContext): Promise<Response> {
     const instance = await instanceFor(env);
     if (instance === undefined) {
-      return problem(503, { code: "INTERNAL_ERROR", detail: "The service is not configured." });
+      return problem(
+        503,
+        {
+          code: "INTERNAL_ERROR",
+          detail: "The service is not configured.",
+          retryInterval: retryAfter * 1000 + 1,
+        },
+        { "retry-after": String(retryAfter) },
+      );
     }
-    if (instance.holder.active === undefined) {
-      // A new isolate has nothing to decide with: its first requests wait for the store.
-      await refresh(instance);
-    } else if (Date.now() - instance.lookedAt > instance.refreshInterval) {
-      context.waitUntil(refresh(instance));
-    }
+    // A new isolate has nothing to decide with; from then on no request waits for the store.
+    await instance.firstLook;
+    if (isDue(instance)) context.waitUntil(refresh(instance));
     return instance.app.fetch(request, env, context as never);
   },
 

@@ -34,8 +34,9 @@ export interface Platform {
 
 export interface RunningInstance {
   readonly url: string;
-  /** What came of the first look into the store. */
-  readonly firstLook: Outcome;
+  /** Looks into the store now. */
+  refresh(): Promise<Outcome>;
+  /** Stops answering; requests under way have a few seconds to finish. */
   close(): Promise<void>;
 }
 
@@ -50,18 +51,20 @@ export async function serveInstance(
   environment: Environment,
   platform: Platform,
 ): Promise<RunningInstance> {
-  const settings = readInstanceSettings(await withKeysFromFile(environment), crypto.randomUUID());
-  const listen = readListenSettings(environment);
-  const sourceAddress = environment.YARDMASTER_STORE || "file:.yardmaster/store";
-  const keptAddress = environment.YARDMASTER_LAST_KNOWN_GOOD || "file:.yardmaster/last-known-good";
+  const [settings, listen, source, lastKnownGood] = await allSettings(
+    withKeysFromFile(environment).then((known) => readInstanceSettings(known, crypto.randomUUID())),
+    Promise.resolve(environment).then(readListenSettings),
+    openNamedStore(environment, "YARDMASTER_STORE", "file:.yardmaster/store"),
+    openNamedStore(environment, "YARDMASTER_LAST_KNOWN_GOOD", "file:.yardmaster/last-known-good"),
+  );
   const { app, holder } = await createInstance({
     settings,
-    source: await openStore(sourceAddress, "YARDMASTER_STORE"),
-    lastKnownGood: await openStore(keptAddress, "YARDMASTER_LAST_KNOWN_GOOD"),
+    source,
+    lastKnownGood,
     clientOf: platform.clientOf,
     log: (line) => console.log(line),
   });
-  const firstLook = await holder.start();
+  await holder.start();
   const listener = await platform.listen(listen, app).catch((cause) => {
     holder.stop();
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -73,12 +76,39 @@ export async function serveInstance(
   const host = listen.hostname.includes(":") ? `[${listen.hostname}]` : listen.hostname;
   return {
     url: `http://${host}:${listener.port}`,
-    firstLook,
+    refresh: () => holder.refresh(),
     async close() {
       holder.stop();
-      await listener.close();
+      await Promise.race([listener.close(), new Promise((end) => setTimeout(end, longestDrain))]);
     },
   };
+}
+
+/** Milliseconds that requests under way get to finish in; a slow client does not keep us alive. */
+const longestDrain = 3000;
+
+function openNamedStore(environment: Environment, name: string, otherwise: string) {
+  return openStore(environment[name] || otherwise, name);
+}
+
+/**
+ * All of `parts`, or one error that names what is wrong in any of them.
+ *
+ * @throws {ConfigurationError}
+ */
+async function allSettings<T extends readonly unknown[]>(
+  ...parts: { [K in keyof T]: Promise<T[K]> }
+): Promise<T> {
+  const results = await Promise.allSettled(parts);
+  const reasons = results.flatMap((result) =>
+    result.status === "rejected" ? [result.reason] : [],
+  );
+  const unforeseen = reasons.find((reason) => !(reason instanceof ConfigurationError));
+  if (unforeseen !== undefined) throw unforeseen;
+  if (reasons.length > 0) {
+    throw new ConfigurationError(reasons.map((reason: Error) => reason.message).join("; "));
+  }
+  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as never;
 }
 
 /** `YARDMASTER_TRUSTED_KEYS` may be the path of a file instead of JSON. */
@@ -112,12 +142,18 @@ export async function runUntilSignal(start: () => Promise<RunningInstance>): Pro
   process.exit(0);
 }
 
-/**
- * Resolves at the first SIGINT or SIGTERM. Further ones change nothing: Ctrl-C reaches a process
- * once from the terminal and once from its launcher.
- */
+/** Ctrl-C reaches a process once from the terminal and once from its launcher, at about one time. */
+const sameSignal = 500;
+
+/** Resolves at the first SIGINT or SIGTERM. A later one ends the process at once. */
 export function signalled(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => resolve());
+    let first: number | undefined;
+    const hear = () => {
+      first ??= performance.now();
+      if (performance.now() - first > sameSignal) process.exit(130);
+      resolve();
+    };
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, hear);
   });
 }

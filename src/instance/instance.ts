@@ -19,9 +19,11 @@ import { routingTable } from "../routing/mod.ts";
 import {
   importTrustedKeys,
   type Outcome,
+  SnapshotError,
   SnapshotHolder,
   type SnapshotStore,
   steadyClock,
+  type TrustedKeys,
 } from "../snapshot/mod.ts";
 import type { AuthorizationSettings, InstanceSettings } from "./settings.ts";
 
@@ -47,8 +49,7 @@ export interface Instance {
 /**
  * Puts an instance together. Nothing is read from the stores yet.
  *
- * @throws {ConfigurationError} a setting has no usable value
- * @throws {SnapshotError} `INVALID_KEY` for a trusted key, `INVALID_CONFIGURATION`
+ * @throws {ConfigurationError} a setting has no usable value; the message names it
  */
 export async function createInstance(parts: InstanceParts): Promise<Instance> {
   const { settings, source, lastKnownGood, clientOf, log = () => {} } = parts;
@@ -56,9 +57,7 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
   const holder: SnapshotHolder = new SnapshotHolder({
     source,
     ...(lastKnownGood === undefined ? {} : { lastKnownGood }),
-    trustedKeys: await importTrustedKeys(
-      parseJson("YARDMASTER_TRUSTED_KEYS", settings.trustedKeys),
-    ),
+    trustedKeys: await trustedKeysFrom(settings.trustedKeys),
     maximumAge: settings.maximumAge,
     ownServiceUris: settings.serviceUris,
     refreshInterval: settings.refreshInterval,
@@ -79,6 +78,7 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
     instanceId: settings.instanceId,
     now,
     logNames: settings.logNames,
+    onError: (error) => log(JSON.stringify(errorRecord(error, now()))),
     ...(settings.logDecisions ? { onDecision: decisionLog(log) } : {}),
     ...(clientOf === undefined ? {} : { clientOf }),
     ...(rateLimit === undefined
@@ -89,16 +89,30 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
   return { app, holder };
 }
 
+/** @throws {ConfigurationError} naming the setting */
+async function trustedKeysFrom(text: string): Promise<TrustedKeys> {
+  const jwks = parseJson("YARDMASTER_TRUSTED_KEYS", text);
+  try {
+    return await importTrustedKeys(jwks);
+  } catch (cause) {
+    if (!(cause instanceof SnapshotError)) throw cause;
+    throw new ConfigurationError(`YARDMASTER_TRUSTED_KEYS: ${cause.message}`, { cause });
+  }
+}
+
+/** @throws {ConfigurationError} naming the setting */
 function authorizationFrom(settings: AuthorizationSettings): AuthorizationPolicy | "allow-all" {
   if (settings.policy === "allow-all") return "allow-all";
   const { keys, issuer, audience } = settings;
-  return jwtPolicy({
-    keys: keys.startsWith("https://")
-      ? new URL(keys)
-      : (parseJson("YARDMASTER_JWT_KEYS", keys) as JSONWebKeySet),
-    issuer,
-    audience,
-  });
+  const set = URL.canParse(keys)
+    ? new URL(keys)
+    : (parseJson("YARDMASTER_JWT_KEYS", keys) as JSONWebKeySet);
+  try {
+    return jwtPolicy({ keys: set, issuer, audience });
+  } catch (cause) {
+    if (!(cause instanceof ConfigurationError)) throw cause;
+    throw new ConfigurationError(`YARDMASTER_JWT_KEYS: ${cause.message}`, { cause });
+  }
 }
 
 function parseJson(setting: string, text: string): unknown {
@@ -107,6 +121,12 @@ function parseJson(setting: string, text: string): unknown {
   } catch {
     throw new ConfigurationError(`${setting} is not JSON`);
   }
+}
+
+/** One line about an error that no rule foresees. Its message could hold anything: it stays out. */
+function errorRecord(error: unknown, at: number): Record<string, unknown> {
+  const fault = error instanceof Error ? error.name : typeof error;
+  return { time: new Date(at).toISOString(), event: "error", fault };
 }
 
 /** Most looks find nothing new, and a first start has nothing kept from before. */

@@ -6,6 +6,7 @@
  */
 
 import { ConfigurationError } from "../moq-lb/mod.ts";
+import { normaliseUri } from "../snapshot/mod.ts";
 
 /** How requests are authorized; there is no default (design decision: fail closed). */
 export type AuthorizationSettings =
@@ -86,8 +87,11 @@ class SettingsReader {
     return found;
   }
 
-  list(name: string): string[] {
-    return (this.text(name) ?? "").split(/[\s,]+/).filter((item) => item !== "");
+  /** Items separated by spaces or commas; `fits` tells those that are `what` from others. */
+  list(name: string, what: string, fits: (item: string) => boolean): string[] {
+    const items = (this.text(name) ?? "").split(/[\s,]+/).filter((item) => item !== "");
+    if (!items.every(fits)) this.problems.push(`${name} has to be a list of ${what}`);
+    return items;
   }
 
   /** @throws {ConfigurationError} anything was missing or wrong; one line, every problem */
@@ -122,16 +126,31 @@ export function readInstanceSettings(environment: Environment, randomId: string)
             audience: reader.required("YARDMASTER_JWT_AUDIENCE", "the audience of this service"),
           }
         : { policy: "allow-all" },
-    serviceUris: reader.list("YARDMASTER_SERVICE_URIS"),
+    serviceUris: reader.list(
+      "YARDMASTER_SERVICE_URIS",
+      "absolute https or moqt URIs",
+      (uri) => normaliseUri(uri) !== undefined,
+    ),
     refreshInterval: 1000 * reader.number("YARDMASTER_REFRESH_INTERVAL", 0.1, DAY, 10),
     instanceId: reader.text("YARDMASTER_INSTANCE_ID") ?? randomId,
-    corsOrigins: reader.list("YARDMASTER_CORS_ORIGINS"),
+    corsOrigins: reader.list(
+      "YARDMASTER_CORS_ORIGINS",
+      "origins, such as https://a.example",
+      isOrigin,
+    ),
     logDecisions: reader.choice("YARDMASTER_LOG", ["json", "off"], "off") === "json",
     logNames: reader.choice("YARDMASTER_LOG_NAMES", ["on", "off"], "off") === "on",
     ...(perSecond > 0 ? { rateLimit: { perSecond, burst } } : {}),
   };
+  if (perSecond === 0 && reader.text("YARDMASTER_RATE_BURST") !== undefined) {
+    reader.problems.push("YARDMASTER_RATE_BURST needs YARDMASTER_RATE_LIMIT");
+  }
   reader.finish();
   return settings;
+}
+
+function isOrigin(text: string): boolean {
+  return text === "*" || (URL.canParse(text) && new URL(text).origin === text);
 }
 
 /**

@@ -148,6 +148,54 @@ test("a taken port ends the start with one line and status 1", async () => {
   });
 });
 
+/** Opens a connection that sends the head of a POST and then not all of its body. */
+async function stallingClient(url: string): Promise<{ end(): void }> {
+  const { hostname, port } = new URL(url);
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: { data() {} },
+  });
+  socket.write(
+    "POST /moqt/moqt-22 HTTP/1.1\r\nhost: lb\r\n" +
+      "content-type: application/octet-stream\r\ncontent-length: 20\r\n\r\n12",
+  );
+  socket.flush();
+  return socket;
+}
+
+test("a client that never finishes its request does not keep the instance alive", async () => {
+  await withDirectory(async (home) => {
+    const instance = launch(startCommand, { env: { YARDMASTER_HOME: home, PORT: "0" } });
+    try {
+      const url = (await instance.printed(answersOn))[1] as string;
+      const client = await stallingClient(url);
+      // An answered request after it: the instance has read what the stalling one sent.
+      await (await fetch(`${url}/status`)).text();
+      instance.kill("SIGINT");
+      expect(await instance.exited).toBe(0);
+      client.end();
+    } finally {
+      instance.kill("SIGKILL");
+    }
+  });
+});
+
+test("what is wrong in any setting is named in one line, and nothing is published", async () => {
+  await withDirectory(async (directory) => {
+    const instance = launch([bun, join(root, "workers", "bun.ts")], {
+      env: { PORT: "http", YARDMASTER_STORE: "foo:", YARDMASTER_LOG: "loud" },
+      cwd: directory,
+    });
+    expect(await instance.exited).toBe(1);
+    const lines = instance.output().trim().split("\n");
+    expect(lines).toHaveLength(1);
+    for (const name of ["PORT", "YARDMASTER_STORE", "YARDMASTER_LOG", "YARDMASTER_MAXIMUM_AGE"]) {
+      expect(lines[0]).toContain(name);
+    }
+  });
+});
+
 test("a PORT that is no number ends the start with one line and status 1", async () => {
   await withDirectory(async (home) => {
     const instance = launch(startCommand, { env: { YARDMASTER_HOME: home, PORT: "eighty" } });

@@ -5,6 +5,7 @@ import {
   readInstanceSettings,
   readListenSettings,
 } from "../../../src/instance/mod.ts";
+import { generateSigningKey } from "../../../src/snapshot/mod.ts";
 
 const complete = {
   YARDMASTER_MAXIMUM_AGE: "900",
@@ -72,6 +73,17 @@ describe("settings of an instance", () => {
     }
   });
 
+  test("refuse values that would be accepted and never work", () => {
+    const wrong: Record<string, string> = {
+      YARDMASTER_SERVICE_URIS: "lb.example/moq",
+      YARDMASTER_CORS_ORIGINS: "https://player.example/page",
+      YARDMASTER_RATE_BURST: "10",
+    };
+    for (const [name, value] of Object.entries(wrong)) {
+      assert.ok(complaint({ ...complete, [name]: value }).startsWith(name), name);
+    }
+  });
+
   test("read every value that is set", () => {
     const settings = readInstanceSettings(
       {
@@ -123,7 +135,30 @@ describe("an instance", () => {
 
   test("does not start without a single trusted key", async () => {
     const settings = readInstanceSettings(complete, "id");
-    await assert.rejects(createInstance({ settings, source }), { code: "INVALID_KEY" });
+    await assert.rejects(createInstance({ settings, source }), (error: Error) =>
+      error.message.startsWith("YARDMASTER_TRUSTED_KEYS: "),
+    );
+  });
+
+  test("names the setting behind keys for tokens that are of no use", async () => {
+    const jwt = {
+      ...complete,
+      YARDMASTER_AUTHORIZATION: "jwt",
+      YARDMASTER_JWT_ISSUER: "https://id.example",
+      YARDMASTER_JWT_AUDIENCE: "moq-lb",
+    };
+    const { publicKey } = await generateSigningKey();
+    const { kty, crv, x } = await crypto.subtle.exportKey("jwk", publicKey);
+    const YARDMASTER_TRUSTED_KEYS = JSON.stringify({ keys: [{ kty, crv, x }] });
+    for (const YARDMASTER_JWT_KEYS of ["http://id.example/keys", "https://", "[1]", "nonsense"]) {
+      const settings = readInstanceSettings(
+        { ...jwt, YARDMASTER_TRUSTED_KEYS, YARDMASTER_JWT_KEYS },
+        "id",
+      );
+      await assert.rejects(createInstance({ settings, source }), (error: Error) =>
+        error.message.startsWith("YARDMASTER_JWT_KEYS"),
+      );
+    }
   });
 
   test("says which setting is not JSON, and shows nothing of it", async () => {
