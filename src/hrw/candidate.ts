@@ -30,12 +30,25 @@ export function validRid(rid: Uint8Array): Uint8Array {
 }
 
 /**
+ * `candidates`, found to be an array.
+ *
+ * @throws {HrwError} INVALID_CANDIDATE
+ */
+export function validCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
+  if (Array.isArray(candidates)) return candidates;
+  throw new HrwError("INVALID_CANDIDATE", "candidates has to be an array");
+}
+
+/**
  * The weight of `candidate` with the default filled in, once both members are found valid.
  *
  * @param at the candidate's index, or its name, for the message
- * @throws {HrwError} INVALID_RID, INVALID_WEIGHT
+ * @throws {HrwError} INVALID_CANDIDATE, INVALID_RID, INVALID_WEIGHT
  */
 export function validWeight(candidate: Candidate, at: number | string): number {
+  if (typeof candidate !== "object" || candidate === null) {
+    throw new HrwError("INVALID_CANDIDATE", `${path(at)} has to be an object with an rid`);
+  }
   const { rid, weight = 1 } = candidate;
   if (!(rid instanceof Uint8Array)) {
     throw new HrwError("INVALID_RID", `${path(at)}.rid has to be a Uint8Array`);

@@ -40,7 +40,8 @@ export class Contender {
  *
  * @param a a candidate of weight 1..16 with its hash
  * @param b likewise; both hashes are of the width of `profile`
- * @throws {HrwError} UNKNOWN_PROFILE, INVALID_RID, INVALID_WEIGHT, INVALID_HASH
+ * @throws {HrwError} UNKNOWN_PROFILE, INVALID_CANDIDATE, INVALID_RID, INVALID_WEIGHT,
+ *   INVALID_HASH
  */
 export function wins(profile: HashProfileName, a: HashedCandidate, b: HashedCandidate): boolean {
   const checked = hashProfile(profile);

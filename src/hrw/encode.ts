@@ -11,12 +11,9 @@ import { minimalVarintLength, varint, writeVarint } from "../varint.ts";
 import { validRid } from "./candidate.ts";
 import { HrwError } from "./error.ts";
 
-/** Lengths below this are their own varint. */
-const ONE_BYTE = 0x80;
-
-/** The varints that a length prefix needs nearly always, made once. */
-const shortPrefixes: readonly Uint8Array[] = Array.from({ length: ONE_BYTE }, (_, length) =>
-  Uint8Array.of(length),
+/** The prefixes that RIDs need nearly always, made once: hashing one more RID allocates nothing. */
+const shortPrefixes: readonly Uint8Array[] = Array.from({ length: 128 }, (_, length) =>
+  varint(length),
 );
 
 /** The varint of a byte string's `length`. The caller does not write to it. */
@@ -34,18 +31,18 @@ export function encodeHashKey(hashKey: readonly Uint8Array[]): Uint8Array {
   if (!Array.isArray(hashKey)) {
     throw new HrwError("INVALID_HASH_KEY", "hashKey has to be an array of Uint8Array");
   }
-  let size = prefixSize(hashKey.length);
+  let size = minimalVarintLength(hashKey.length);
   for (let i = 0; i < hashKey.length; i++) {
     const field = hashKey[i];
     if (!(field instanceof Uint8Array)) {
       throw new HrwError("INVALID_HASH_KEY", `hashKey[${i}] has to be a Uint8Array`);
     }
-    size += prefixSize(field.length) + field.length;
+    size += minimalVarintLength(field.length) + field.length;
   }
   const encoded = new Uint8Array(size);
-  let offset = writeLength(hashKey.length, encoded, 0);
+  let offset = writeVarint(hashKey.length, encoded, 0);
   for (const field of hashKey) {
-    offset = writeLength(field.length, encoded, offset);
+    offset = writeVarint(field.length, encoded, offset);
     encoded.set(field, offset);
     offset += field.length;
   }
@@ -60,15 +57,5 @@ export function encodeHashKey(hashKey: readonly Uint8Array[]): Uint8Array {
  * @throws {HrwError} INVALID_HASH_KEY, INVALID_RID
  */
 export function encodeHashInput(hashKey: readonly Uint8Array[], rid: Uint8Array): Uint8Array {
-  return concatBytes(encodeHashKey(hashKey), lengthPrefix(rid.length), validRid(rid));
-}
-
-function prefixSize(length: number): number {
-  return length < ONE_BYTE ? 1 : minimalVarintLength(BigInt(length));
-}
-
-function writeLength(length: number, target: Uint8Array, offset: number): number {
-  if (length >= ONE_BYTE) return writeVarint(length, target, offset);
-  target[offset] = length;
-  return offset + 1;
+  return concatBytes(encodeHashKey(hashKey), lengthPrefix(validRid(rid).length), rid);
 }

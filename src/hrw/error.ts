@@ -3,6 +3,7 @@ import { YardmasterError } from "../errors.ts";
 export type HrwErrorCode =
   | "UNKNOWN_PROFILE"
   | "INVALID_HASH_KEY"
+  | "INVALID_CANDIDATE"
   | "INVALID_RID"
   | "INVALID_WEIGHT"
   | "INVALID_HASH";

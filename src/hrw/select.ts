@@ -1,4 +1,10 @@
-import { type Candidate, type HashedCandidate, MAX_WEIGHT, validWeight } from "./candidate.ts";
+import {
+  type Candidate,
+  type HashedCandidate,
+  MAX_WEIGHT,
+  validCandidates,
+  validWeight,
+} from "./candidate.ts";
 import { Contender, compareAtOneWeight, compareContenders } from "./compare.ts";
 import { KeyHasher } from "./hash.ts";
 import { type HashProfile, type HashProfileName, hashProfile, hashProfiles } from "./profile.ts";
@@ -31,7 +37,8 @@ function workspace(profile: HashProfile): Workspace {
  * @param hashKey the fields of the hash key
  * @param candidates the relays to select from; those of weight 0 are passed over
  * @returns the winner, with its own `rid` object, or `undefined` where no weight is positive
- * @throws {HrwError} UNKNOWN_PROFILE, INVALID_HASH_KEY, INVALID_RID, INVALID_WEIGHT
+ * @throws {HrwError} UNKNOWN_PROFILE, INVALID_HASH_KEY, INVALID_CANDIDATE, INVALID_RID,
+ *   INVALID_WEIGHT
  */
 export function selectRelay(
   profile: HashProfileName,
@@ -42,9 +49,10 @@ export function selectRelay(
   const { hasher, digests } = workspaces[checked.name];
   hasher.reset(hashKey);
 
+  const given = validCandidates(candidates);
   const leaders: (Contender | undefined)[] = [];
-  for (let i = 0; i < candidates.length; i++) {
-    const candidate = candidates[i] as Candidate;
+  for (let i = 0; i < given.length; i++) {
+    const candidate = given[i] as Candidate;
     const weight = validWeight(candidate, i);
     if (weight === 0) continue;
     hasher.hash(candidate.rid);

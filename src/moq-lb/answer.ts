@@ -63,13 +63,11 @@ function headOf(redirection: Redirection, draft: Draft): Uint8Array {
 }
 
 function prefixedLength(bytes: Uint8Array): number {
-  return (bytes.length < 0x80 ? 1 : minimalVarintLength(BigInt(bytes.length))) + bytes.length;
+  return minimalVarintLength(bytes.length) + bytes.length;
 }
 
 function writePrefixed(bytes: Uint8Array, target: Uint8Array, offset: number): number {
-  let start = offset + 1;
-  if (bytes.length < 0x80) target[offset] = bytes.length;
-  else start = writeVarint(bytes.length, target, offset);
+  const start = writeVarint(bytes.length, target, offset);
   target.set(bytes, start);
   return start + bytes.length;
 }

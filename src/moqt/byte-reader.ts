@@ -4,7 +4,7 @@
  * @module
  */
 
-import { MAX_VARINT, readVarint } from "../varint.ts";
+import { MAX_VARINT, varintLength, varintValue } from "../varint.ts";
 import type { SessionErrorName } from "./codes.ts";
 import { MoqtError } from "./errors.ts";
 
@@ -57,17 +57,11 @@ export class ByteReader {
   }
 
   varint(what: string): bigint {
-    const first = this.#bytes[this.#offset] as number;
-    if (first < 0x80 && this.#offset < this.#end) {
-      this.#offset++;
-      return BigInt(first);
-    }
-    const decoded = readVarint(this.#bytes, this.#offset);
-    if (decoded === undefined || this.#offset + decoded.length > this.#end) {
-      throw this.fault(`${what} is cut off`);
-    }
-    this.#offset += decoded.length;
-    return decoded.value;
+    const start = this.#offset;
+    const length = this.done ? 1 : varintLength(this.#bytes[start] as number);
+    if (length > this.remaining) throw this.fault(`${what} is cut off`);
+    this.#offset = start + length;
+    return varintValue(this.#bytes, start, length);
   }
 
   /**

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { MAX_VARINT, minimalVarintLength, writeVarint } from "../varint.ts";
+import { isVarintValue, minimalVarintLength, writeVarint } from "../varint.ts";
 import { MoqtEncodingError } from "./errors.ts";
 
 const LONGEST_VARINT = 9;
@@ -36,13 +36,11 @@ export class ByteWriter {
    * @throws {MoqtEncodingError} `value` is not an integer in 0..2^64-1
    */
   varint(value: bigint | number, what: string): void {
-    const wide = typeof value === "bigint" ? value : bigintOf(value);
-    if (wide === undefined || wide < 0n || wide > MAX_VARINT) {
+    if (!isVarintValue(value)) {
       throw new MoqtEncodingError(`${what} has to be an integer in 0..2^64-1`);
     }
     this.#reserve(LONGEST_VARINT);
-    if (wide < 0x80n) this.#bytes[this.#length++] = Number(wide);
-    else this.#length = writeVarint(wide, this.#bytes, this.#length);
+    this.#length = writeVarint(value, this.#bytes, this.#length);
   }
 
   bytes(value: Uint8Array): void {
@@ -70,7 +68,7 @@ export class ByteWriter {
     const start = this.#length + 1;
     const target = this.#bytes.subarray(start, start + room);
     const { read, written } = encoder.encodeInto(text, target);
-    const prefix = minimalVarintLength(BigInt(written));
+    const prefix = minimalVarintLength(written);
     if (prefix > 1) this.#bytes.copyWithin(start - 1 + prefix, start, start + written);
     this.#length = writeVarint(written, this.#bytes, this.#length) + written;
     return read === text.length;
@@ -106,8 +104,4 @@ export class ByteWriter {
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;
   }
-}
-
-function bigintOf(value: number): bigint | undefined {
-  return Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }

@@ -221,6 +221,8 @@ describe("wins", () => {
     assert.throws(attempt({ ...fine, hash: -1n }), refused("INVALID_HASH", /2\^64-1/));
     assert.throws(attempt({ ...fine, hash: 5 }), refused("INVALID_HASH", /bigint/));
     assert.throws(attempt({ ...fine, rid: "r" }), refused("INVALID_RID", /^a\.rid/));
+    assert.throws(attempt(null), refused("INVALID_CANDIDATE", /^a has to be an object/));
+    assert.throws(attempt(undefined), refused("INVALID_CANDIDATE", /^a has to be an object/));
     assert.throws(
       () => wins("HRW-MD5" as HashProfileName, fine, fine),
       refused("UNKNOWN_PROFILE", /HRW-SHA256/),

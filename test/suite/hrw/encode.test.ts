@@ -77,8 +77,10 @@ describe("encodeHashInput", () => {
       () => encodeHashInput("live" as unknown as Uint8Array[], utf8("r")),
       refused("INVALID_HASH_KEY", /array/),
     );
-    assert.throws(() => encodeHashInput([], text), refused("INVALID_RID", /^rid/));
-    assert.throws(() => candidateHash("HRW-SHA256", [], text), refused("INVALID_RID", /^rid/));
+    for (const rid of [text, undefined, null] as Uint8Array[]) {
+      assert.throws(() => encodeHashInput([], rid), refused("INVALID_RID", /^rid/));
+      assert.throws(() => candidateHash("HRW-SHA256", [], rid), refused("INVALID_RID", /^rid/));
+    }
     assert.throws(
       () => candidateHash("HRW-MD5" as "HRW-SHA256", [], utf8("r")),
       refused("UNKNOWN_PROFILE", /HRW-SHA256 or HRW-SHA256-64/),

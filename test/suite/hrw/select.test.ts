@@ -158,23 +158,37 @@ describe("selectRelay and rankRelays", () => {
     assert.deepEqual({ ...first }, copy);
   });
 
+  function assertRefused(given: unknown, code: HrwError["code"], message: RegExp): void {
+    const candidates = given as readonly Candidate[];
+    const refused = (error: unknown) =>
+      error instanceof HrwError && error.code === code && message.test(error.message);
+    assert.throws(() => selectRelay("HRW-SHA256", fields("k"), candidates), refused);
+    assert.throws(() => rankRelays("HRW-SHA256", fields("k"), candidates), refused);
+  }
+
   const bad: [string, unknown, HrwError["code"], RegExp][] = [
     ["weight 17", { rid: utf8("r"), weight: 17 }, "INVALID_WEIGHT", /candidates\[1\]\.weight/],
     ["weight -1", { rid: utf8("r"), weight: -1 }, "INVALID_WEIGHT", /0\.\.16/],
     ["weight 1.5", { rid: utf8("r"), weight: 1.5 }, "INVALID_WEIGHT", /integer/],
     ["weight NaN", { rid: utf8("r"), weight: Number.NaN }, "INVALID_WEIGHT", /integer/],
     ["a weight in text", { rid: utf8("r"), weight: "1" }, "INVALID_WEIGHT", /integer/],
-    ["an RID in text", { rid: "r", weight: 1 }, "INVALID_RID", /candidates\[1\]\.rid/],
   ];
   for (const [what, candidate, code, message] of bad) {
     test(`${what} is refused [LB-HASHED-12]`, () => {
-      const candidates = [...relays("r1"), candidate as Candidate];
-      const refused = (error: unknown) =>
-        error instanceof HrwError && error.code === code && message.test(error.message);
-      assert.throws(() => selectRelay("HRW-SHA256", fields("k"), candidates), refused);
-      assert.throws(() => rankRelays("HRW-SHA256", fields("k"), candidates), refused);
+      assertRefused([...relays("r1"), candidate], code, message);
     });
   }
+
+  test("what is no candidate, and what is no list of them, is refused", () => {
+    assertRefused([{ rid: "r1" }], "INVALID_RID", /^candidates\[0\]\.rid/);
+    assertRefused([{ weight: 1 }], "INVALID_RID", /^candidates\[0\]\.rid/);
+    for (const candidate of [null, undefined, "r1", 1]) {
+      assertRefused([...relays("r1"), candidate], "INVALID_CANDIDATE", /^candidates\[1\] /);
+    }
+    for (const candidates of [undefined, null, "r1", 1, {}, new Set(relays("r1"))]) {
+      assertRefused(candidates, "INVALID_CANDIDATE", /^candidates has to be an array/);
+    }
+  });
 
   test("weights 0 and 16 are accepted [LB-HASHED-12]", () => {
     assert.equal(ridText(selectRelay("HRW-SHA256", fields("k"), weighted(0, 16))), "r2");
