@@ -41,6 +41,14 @@ export interface AcceptQmuxOptions extends QmuxLimits {
   readonly remote?: string;
 }
 
+export interface ConnectQmuxOverOptions extends QmuxLimits {
+  /** Application protocols in order of preference, such as `moqt-22`. */
+  readonly protocols: readonly string[];
+  /** What the request for the WebSocket said. */
+  readonly request?: Partial<TransportRequest>;
+  readonly remote?: string;
+}
+
 export interface ConnectQmuxOptions extends QmuxLimits {
   /** Application protocols in order of preference, such as `moqt-22`. */
   readonly protocols: readonly string[];
@@ -81,7 +89,7 @@ export function acceptQmux(
   options: AcceptQmuxOptions,
 ): Transport {
   const { subprotocol, request = {}, remote = "", ...limits } = options;
-  return new QmuxTransport("listen" in socket ? socket : webSocket(socket), {
+  return new QmuxTransport(messageSocket(socket), {
     ...withDefaults(limits),
     role: "server",
     subprotocols: [subprotocol],
@@ -97,22 +105,35 @@ export function acceptQmux(
  * @returns once the peer has shown that it speaks QMux
  * @throws QuicError "CONNECT_FAILED" where it does not, or not within `handshakeTimeout`
  */
-export async function connectQmux(url: string, options: ConnectQmuxOptions): Promise<Transport> {
-  const { protocols, headers, ca, ...limits } = options;
+export function connectQmux(url: string, options: ConnectQmuxOptions): Promise<Transport> {
+  const { headers, ca, ...rest } = options;
   const { host, pathname, search } = new URL(url);
-  const subprotocols = qmuxSubprotocols(protocols);
-  const socket = webSocket(dialWebSocket(url, subprotocols, { headers, ca }));
-  const transport = new QmuxTransport(socket, {
+  const socket = dialWebSocket(url, qmuxSubprotocols(options.protocols), { headers, ca });
+  const request = { path: pathname + search, authority: host };
+  return connectQmuxOver(socket, { ...rest, request, remote: host });
+}
+
+/** The same on a WebSocket that was opened, or is being opened, with {@link qmuxSubprotocols}. */
+export async function connectQmuxOver(
+  socket: WebSocket | MessageSocket,
+  options: ConnectQmuxOverOptions,
+): Promise<Transport> {
+  const { protocols, request = {}, remote = "", ...limits } = options;
+  const transport = new QmuxTransport(messageSocket(socket), {
     ...withDefaults(limits),
     role: "client",
-    subprotocols,
+    subprotocols: qmuxSubprotocols(protocols),
     subprotocol: undefined,
-    request: { path: pathname + search, authority: host },
-    remote: host,
+    request,
+    remote,
   });
   const failed = await Promise.race([transport.ready, transport.closed]);
   if (failed === undefined) return transport;
-  throw new QuicError("CONNECT_FAILED", `no QMux session with ${host}: ${failed.reason}`);
+  throw new QuicError("CONNECT_FAILED", `no QMux session with ${remote}: ${failed.reason}`);
+}
+
+function messageSocket(socket: WebSocket | MessageSocket): MessageSocket {
+  return "listen" in socket ? socket : webSocket(socket);
 }
 
 function withDefaults(limits: QmuxLimits): Required<QmuxLimits> {

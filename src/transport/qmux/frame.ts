@@ -5,6 +5,8 @@
  * @module
  */
 
+import { concatBytes, utf8 } from "../../bytes.ts";
+
 /** What a frame means to whoever keeps account of streams and credit. */
 export type Frame =
   | { readonly type: "parameters"; readonly parameters: Parameters }
@@ -252,13 +254,26 @@ class Reader {
   }
 }
 
-/** CONNECTION_CLOSE (RFC 9000 §19.19) as a record of its own, with a transport error code. */
+/** CONNECTION_CLOSE (RFC 9000 §19.19) with a transport error code. */
 export function connectionClose(quicCode: bigint, reason: string): Uint8Array {
-  const text = new TextEncoder().encode(reason);
-  // Codes below 64 and reasons below 16,384 bytes are all that is sent here.
-  const head = [0x1c, Number(quicCode), 0x00, 0x40 | (text.length >> 8), text.length & 0xff];
-  const record = new Uint8Array(head.length + text.length);
-  record.set(head);
-  record.set(text, head.length);
-  return record;
+  const text = utf8(reason);
+  return concatBytes(integers(0x1cn, quicCode, 0n, BigInt(text.length)), text);
+}
+
+/** STOP_SENDING (RFC 9000 §19.5). */
+export function stopSending(id: bigint, code: bigint): Uint8Array {
+  return integers(0x05n, id, code);
+}
+
+/** Variable-length integers (RFC 9000 §16), each as short as it goes. */
+function integers(...values: bigint[]): Uint8Array {
+  const bytes: number[] = [];
+  for (const value of values) {
+    const log = value < 0x40n ? 0 : value < 0x4000n ? 1 : value < 0x4000_0000n ? 2 : 3;
+    const marked = value | (BigInt(log) << BigInt((8 << log) - 2));
+    for (let shift = (8 << log) - 8; shift >= 0; shift -= 8) {
+      bytes.push(Number((marked >> BigInt(shift)) & 0xffn));
+    }
+  }
+  return Uint8Array.from(bytes);
 }

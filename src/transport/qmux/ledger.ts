@@ -15,6 +15,7 @@ import {
   Malformed,
   type Parameters,
   protocolViolation,
+  stopSending,
   streamLimitError,
   streamStateError,
 } from "./frame.ts";
@@ -26,6 +27,8 @@ export interface LedgerOptions {
   /** Streams of each kind that the peer may open from the start. */
   readonly streams: number;
   readonly closed: Promise<TransportClose>;
+  /** Sends a frame past the library. */
+  send(frame: Uint8Array): void;
   /** The peer's transport parameters have come. */
   onReady(): void;
   /** The peer opened a stream, whose halves the library is about to hand out. */
@@ -165,6 +168,7 @@ export class Ledger implements WireOwner {
       local,
       closed: this.#options.closed,
       credit: limit === undefined ? undefined : new StreamCredit(this.#credit, limit),
+      stop: (code) => this.#options.send(stopSending(BigInt(id), code)),
       onDone: () => this.#streams.delete(id),
     });
     this.#streams.set(id, stream);

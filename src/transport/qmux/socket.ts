@@ -31,6 +31,9 @@ export interface MessageSocket {
 /** No status code came (RFC 6455 §7.1.5). */
 const abnormal = 1006;
 
+/** `readyState` (workerd names the constants differently). */
+const open = 1;
+
 /** `close` of the web platform takes 1000 and 3000 to 4999 only: 1002 goes out as 4002. */
 function permitted(code: number): number {
   return code === 1000 || code >= 3000 ? code : code + 3000;
@@ -62,14 +65,14 @@ export function webSocket(socket: WebSocket): MessageSocket {
       socket.addEventListener("message", ({ data }) => handlers.message(data));
       socket.addEventListener("error", () => close(abnormal, "the WebSocket failed"));
       socket.addEventListener("close", ({ code, reason }) => close(code ?? abnormal, reason ?? ""));
-      if (socket.readyState === WebSocket.OPEN) queueMicrotask(() => handlers.open());
-      if (socket.readyState > WebSocket.OPEN) queueMicrotask(() => close(abnormal, ""));
+      if (socket.readyState === open) queueMicrotask(() => handlers.open());
+      if (socket.readyState > open) queueMicrotask(() => close(abnormal, ""));
     },
     send(bytes) {
       socket.send(bytes as Uint8Array<ArrayBuffer>);
     },
     close(code, reason) {
-      if (socket.readyState <= WebSocket.OPEN) socket.close(permitted(code), reason);
+      if (socket.readyState <= open) socket.close(permitted(code), reason);
     },
   };
 }

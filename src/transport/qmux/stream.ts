@@ -25,6 +25,8 @@ export interface QmuxStreamFacts {
   readonly closed: Promise<TransportClose>;
   /** The credit of its sending side; absent where the peer alone sends. */
   readonly credit?: StreamCredit | undefined;
+  /** Sends STOP_SENDING. */
+  readonly stop: (code: bigint) => void;
   /** Called once when nothing more comes and nothing more goes. */
   readonly onDone: () => void;
 }
@@ -54,6 +56,8 @@ export class QmuxStream implements TransportStream {
   #writeError: QuicError | undefined;
   #fin: "none" | "asked" | "sent" = "none";
   #sendingDone: boolean;
+  /** Refuses the read that is pending. */
+  #refuseRead: ((error: unknown) => void) | undefined;
   /** Refuses the write that is pending. */
   #refuse: ((error: unknown) => void) | undefined;
 
@@ -81,11 +85,21 @@ export class QmuxStream implements TransportStream {
     return this;
   }
 
-  async read(max = Number.POSITIVE_INFINITY): Promise<Uint8Array | null> {
-    if (this.#reader === undefined) throw wrongDirection("written");
-    if (this.#readError !== undefined) throw this.#readError;
-    if (this.#finRead) return null;
-    const bytes = this.#rest ?? (await this.#next(this.#reader));
+  read(max = Number.POSITIVE_INFINITY): Promise<Uint8Array | null> {
+    if (this.#reader === undefined) return Promise.reject(wrongDirection("written"));
+    if (this.#readError !== undefined) return Promise.reject(this.#readError);
+    if (this.#finRead) return Promise.resolve(null);
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array | null>();
+    this.#refuseRead = reject;
+    this.#receive(this.#reader, max).then(resolve, reject);
+    return promise;
+  }
+
+  async #receive(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    max: number,
+  ): Promise<Uint8Array | null> {
+    const bytes = this.#rest ?? (await this.#next(reader));
     this.#rest = undefined;
     if (bytes === null || bytes.length <= max) return bytes;
     this.#rest = bytes.subarray(max);
@@ -95,7 +109,6 @@ export class QmuxStream implements TransportStream {
   async #next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | null> {
     try {
       const { done, value } = await reader.read();
-      // After `stopSending` the library ends the stream as by a FIN.
       if (this.#readError !== undefined) throw this.#readError;
       this.#finRead = done;
       return done ? null : value;
@@ -161,8 +174,19 @@ export class QmuxStream implements TransportStream {
     if (this.#reader === undefined || this.#finRead || this.#readError !== undefined) return;
     this.#readError = new QuicError("STREAM_ABANDONED", "reading was given up here");
     this.#rest = undefined;
-    this.#reader.cancel(new StreamError(wireCode(code))).catch(() => {});
-    this.#endReceiving();
+    this.#refuseRead?.(this.#readError);
+    this.#facts.stop(code);
+    // To cancel the reader would make the library forget bytes that are under way, and with them
+    // part of the session's window, for good. Read, they count.
+    void this.#discard(this.#reader);
+  }
+
+  async #discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    try {
+      while (!(await reader.read()).done);
+    } catch {
+      // The peer's reset, which is the answer to a stop, or the end of the session.
+    }
   }
 
   /** The peer's FIN came. */

@@ -45,7 +45,6 @@ const mostPendingDatagrams = 256;
 const fidelity: Fidelity = {
   ...exact,
   largestResetCode: largestWebTransportCode,
-  largestStopCode: largestWebTransportCode,
   largestCloseCode: largestWebTransportCode,
 };
 
@@ -96,6 +95,7 @@ export class QmuxTransport implements Transport {
       role: settings.role,
       streams: settings.streams,
       closed: closed.promise,
+      send: (frame) => this.#wire.send(frame),
       onReady: ready.resolve,
       onArrival: (stream) => this.#arrive(stream),
     });

@@ -140,11 +140,16 @@ export class Wire {
   /** Ends the session because of what the peer did, with a transport error of RFC 9000 §20.1. */
   fail(quicCode: bigint, reason: string, websocketCode = websocketCodes.protocolError): void {
     if (this.#closing) return;
+    this.send(connectionClose(quicCode, reason));
     this.end({ by: "local", app: false, code: quicCode, reason });
-    if (this.#isOpen) this.#socket.send(connectionClose(quicCode, reason));
     this.#socket.close(websocketCode, reason);
     this.#inbox.length = 0;
     this.#finish({ closeCode: websocketCode, reason });
+  }
+
+  /** Sends a frame as a record of its own, past the library. */
+  send(frame: Uint8Array): void {
+    if (this.#isOpen && !this.#closing) this.#socket.send(frame);
   }
 
   /** Called by the library when it is done; without a word before, when the peer fell silent. */
@@ -169,7 +174,7 @@ export class Wire {
         { highWaterMark: 0 },
       ),
       writable: new WritableStream<Uint8Array | string>({
-        write: (record) => this.#send(record as Uint8Array),
+        write: (record) => this.#forward(record as Uint8Array),
       }),
     };
   }
@@ -229,7 +234,7 @@ export class Wire {
     }
   }
 
-  #send(record: Uint8Array): Promise<void> | undefined {
+  #forward(record: Uint8Array): Promise<void> | undefined {
     if (this.#socketClosed !== undefined) return;
     const { frame } = readFrame(record, 0);
     this.#owner.sent(frame);
