@@ -1,0 +1,168 @@
+/**
+ * The client's end of an HTTP/3 connection.
+ *
+ * @module
+ */
+
+import type { QuicConnection, QuicStream } from "../quic/connection.ts";
+import { QuicClosed } from "../quic/errors.ts";
+import { ByteSource } from "./byte-source.ts";
+import { ClientRequest } from "./client-request.ts";
+import { frameTypes, settingIds } from "./code-points.ts";
+import { Http3Connection, type Http3Options } from "./connection.ts";
+import { http3ErrorCodes } from "./error-codes.ts";
+import { Http3CallError, Http3ConnectionError, Http3StreamError } from "./errors.ts";
+import { firstValue } from "./field.ts";
+import { type RequestHead, type ResponseHead, readRequestHead, requestFields } from "./message.ts";
+import { MessageStream } from "./message-stream.ts";
+import { quicVarints } from "./quic-varint.ts";
+import type { Settings } from "./settings.ts";
+import {
+  chosenProtocol,
+  type SessionRequest,
+  sessionRequestHead,
+  takesSessions,
+  webTransportSettings,
+} from "./webtransport-handshake.ts";
+import { SessionRefused } from "./webtransport-refused.ts";
+import { SessionRegistry } from "./webtransport-registry.ts";
+import type { WebTransportSession } from "./webtransport-session.ts";
+
+export interface Http3ClientOptions extends Http3Options {
+  /** Further settings to send. */
+  readonly settings?: Settings;
+  /** Whether WebTransport sessions may be opened; default false. */
+  readonly webTransport?: boolean;
+}
+
+export interface RequestOptions {
+  /** Whether the head is all there is, without a body. */
+  readonly end?: boolean;
+  /** Learns of interim responses (status below 200). */
+  readonly onInterim?: (head: ResponseHead) => void;
+}
+
+export class Http3ClientConnection extends Http3Connection {
+  readonly role = "client";
+  protected readonly sessions: SessionRegistry | undefined;
+  #goawaySent = false;
+
+  /** Starts to speak HTTP/3 on `quic`, whose ALPN has to be `h3`. */
+  constructor(quic: QuicConnection, options: Http3ClientOptions = {}) {
+    super(quic, options);
+    this.sessions = options.webTransport ? new SessionRegistry(quic) : undefined;
+    this.start(
+      new Map([...(this.sessions ? webTransportSettings : []), ...(options.settings ?? [])]),
+    );
+  }
+
+  /**
+   * Sends the head of a request, waiting until the server grants a stream. Does not wait for the
+   * server's settings, but for an extended CONNECT.
+   *
+   * @throws {Http3CallError} INVALID_MESSAGE, FIELD_SECTION_TOO_LARGE, or NOT_NEGOTIATED for an
+   *   extended CONNECT that the server does not take
+   * @throws {Http3StreamError} H3_REQUEST_REJECTED after GOAWAY: send it on another connection
+   * @throws {QuicClosed} the connection has ended
+   */
+  async request(head: RequestHead, options: RequestOptions = {}): Promise<ClientRequest> {
+    if (head.protocol !== undefined) {
+      const settings = await this.#settings();
+      if (settings.get(settingIds.ENABLE_CONNECT_PROTOCOL) !== 1n) {
+        throw new Http3CallError("NOT_NEGOTIATED", "the server takes no extended CONNECT");
+      }
+    }
+    const message = await this.#send(head, options.end);
+    return new ClientRequest(message, head, options.onInterim);
+  }
+
+  /**
+   * Opens a WebTransport session. Where the server chooses a protocol that was not offered, the
+   * session is given up with WT_ALPN_ERROR; where it chooses none, `protocol` is `undefined`.
+   *
+   * @throws {SessionRefused} the server answers with another status than 2xx
+   * @throws {Http3CallError} NOT_NEGOTIATED where this end or the server takes no sessions
+   * @throws what `request` and `ClientRequest.response` throw
+   */
+  async connect(request: SessionRequest): Promise<WebTransportSession> {
+    const settings = await this.#settings();
+    if (this.sessions === undefined || !takesSessions(settings)) {
+      throw new Http3CallError("NOT_NEGOTIATED", "there is no WebTransport on this connection");
+    }
+    const head = sessionRequestHead(request, settings);
+    const message = await this.#send(head);
+    const { status, headers } = await new ClientRequest(message, head, undefined).response();
+    if (status >= 300) {
+      message.abort(http3ErrorCodes.H3_REQUEST_CANCELLED);
+      this.sessions.refuse(message.id);
+      throw new SessionRefused(status, headers);
+    }
+    const protocol = chosenProtocol(headers);
+    if (protocol !== undefined && !request.protocols?.includes(protocol)) {
+      message.abort(http3ErrorCodes.WT_ALPN_ERROR);
+      this.sessions.refuse(message.id);
+      throw new Http3StreamError("WT_ALPN_ERROR", "the server chose a protocol not offered");
+    }
+    const { authority, path, origin = firstValue(head.headers, "origin") } = request;
+    const session = this.sessions.open(message, { authority, path, origin, protocol, headers });
+    this.guard(session.run());
+    return session;
+  }
+
+  /** Tells the server that it need not push, which it may not anyway. */
+  async goaway(): Promise<void> {
+    if (this.#goawaySent) return;
+    this.#goawaySent = true;
+    await this.sendControlFrame(frameTypes.GOAWAY, quicVarints(0));
+  }
+
+  /** Only streams of WebTransport sessions may come from a server (RFC 9114 §6.1). */
+  protected async bidiArrived(stream: QuicStream): Promise<void> {
+    const source = new ByteSource(stream);
+    if (this.sessions === undefined) throw unwantedStream();
+    const signal = await source.varint();
+    if (signal === undefined) return;
+    if (signal !== frameTypes.WT_STREAM) throw unwantedStream();
+    await this.sessions.streamArrived(stream, source);
+  }
+
+  /** Requests that the server will not process can be sent elsewhere (RFC 9114 §5.2). */
+  protected override goawayArrived(id: bigint): void {
+    for (const request of this.requests.values()) {
+      if (request.id >= id) request.refuse(goingAway());
+    }
+  }
+
+  async #settings(): Promise<Settings> {
+    const settings = await this.peerSettings;
+    if (settings === undefined) throw new QuicClosed(await this.closed);
+    return settings;
+  }
+
+  /** Opens a stream and sends `head` on it. */
+  async #send(head: RequestHead, end = false): Promise<MessageStream> {
+    const fields = requestFields(head);
+    readRequestHead(fields, (message) => new Http3CallError("INVALID_MESSAGE", message));
+    if (this.receivedGoaway !== undefined) throw goingAway();
+    const stream = await this.quic.openBidi();
+    const message = new MessageStream(stream, new ByteSource(stream), this);
+    message.tunnel = head.method === "CONNECT";
+    this.track(message);
+    try {
+      if (this.receivedGoaway !== undefined) throw goingAway();
+      await message.sendFields(fields, end);
+    } catch (error) {
+      message.abort(http3ErrorCodes.H3_REQUEST_CANCELLED);
+      throw error;
+    }
+    return message;
+  }
+}
+
+function goingAway(): Http3StreamError {
+  return new Http3StreamError("H3_REQUEST_REJECTED", "the server goes away and will not do this");
+}
+
+function unwantedStream(): Http3ConnectionError {
+  return new Http3ConnectionError("H3_STREAM_CREATION_ERROR", "a server opened a request stream");
+}

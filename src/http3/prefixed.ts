@@ -1,0 +1,102 @@
+/**
+ * Integers and strings that share their first byte with other bits (RFC 9204 §4.1).
+ *
+ * @module
+ */
+
+import { decodeHuffman, encodeHuffman, huffmanLength } from "./huffman.ts";
+
+/** More bytes than a 62-bit integer can need (RFC 9204 §4.1.1). */
+const LONGEST_CONTINUATION = 9;
+
+/** Reads from front to back; what does not parse throws the error that `fault` makes. */
+export class PrefixedReader {
+  readonly #bytes: Uint8Array;
+  readonly #fault: (message: string) => Error;
+  #offset = 0;
+
+  constructor(bytes: Uint8Array, fault: (message: string) => Error) {
+    this.#bytes = bytes;
+    this.#fault = fault;
+  }
+
+  get done(): boolean {
+    return this.#offset >= this.#bytes.length;
+  }
+
+  /** The byte that comes next, without taking it. */
+  get first(): number {
+    const byte = this.#bytes[this.#offset];
+    if (byte === undefined) throw this.#fault("a field line is cut off");
+    return byte;
+  }
+
+  /**
+   * An integer in the low `prefix` bits and what follows. Above 2^53 the result is rounded, which
+   * no use minds: no index, count or length is that large.
+   */
+  integer(prefix: number): number {
+    const mask = (1 << prefix) - 1;
+    let value = this.first & mask;
+    this.#offset++;
+    if (value < mask) return value;
+    for (let i = 0; i < LONGEST_CONTINUATION; i++) {
+      const byte = this.first;
+      this.#offset++;
+      value += (byte & 0x7f) * 2 ** (7 * i);
+      if (byte < 0x80) return value;
+    }
+    throw this.#fault("an integer has more than 62 bits");
+  }
+
+  /** A string whose Huffman bit stands above the `prefix` bits of its length; a byte a character. */
+  text(prefix: number): string {
+    const huffman = (this.first & (1 << prefix)) !== 0;
+    const length = this.integer(prefix);
+    if (length > this.#bytes.length - this.#offset) throw this.#fault("a string is cut off");
+    const raw = this.#bytes.subarray(this.#offset, this.#offset + length);
+    this.#offset += length;
+    if (!huffman) return characters(raw);
+    const decoded = decodeHuffman(raw);
+    if (decoded === undefined) throw this.#fault("a string is no Huffman code");
+    return characters(decoded);
+  }
+}
+
+/** Adds `value` to `target`, with `pattern` in the bits above its `prefix` bits. */
+export function writePrefixedInteger(
+  target: number[],
+  pattern: number,
+  prefix: number,
+  value: number,
+): void {
+  const mask = (1 << prefix) - 1;
+  if (value < mask) {
+    target.push(pattern | value);
+    return;
+  }
+  target.push(pattern | mask);
+  let rest = value - mask;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target.push(0x80 | (rest % 0x80));
+  target.push(rest);
+}
+
+/** Adds `text`, Huffman coded where that is shorter; characters above 0xff cannot occur. */
+export function writePrefixedText(
+  target: number[],
+  pattern: number,
+  prefix: number,
+  text: string,
+): void {
+  const raw = Uint8Array.from(text, (character) => character.charCodeAt(0));
+  const huffman = huffmanLength(raw) < raw.length;
+  const bytes = huffman ? encodeHuffman(raw) : raw;
+  writePrefixedInteger(target, pattern | (huffman ? 1 << prefix : 0), prefix, bytes.length);
+  for (const byte of bytes) target.push(byte);
+}
+
+function characters(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return text;
+}

@@ -1,0 +1,259 @@
+/**
+ * The server's end of an HTTP/3 connection.
+ *
+ * @module
+ */
+
+import type { QuicConnection, QuicStream } from "../quic/connection.ts";
+import { AcceptQueue } from "./accept-queue.ts";
+import { ByteSource } from "./byte-source.ts";
+import { frameTypes, settingIds, webTransportTokens } from "./code-points.ts";
+import { Http3Connection, type Http3Options } from "./connection.ts";
+import { http3ErrorCodes } from "./error-codes.ts";
+import { Http3CallError, Http3StreamError, malformed } from "./errors.ts";
+import { type Field, firstValue } from "./field.ts";
+import { contentLength } from "./field-rules.ts";
+import {
+  type RequestHead,
+  type ResponseHead,
+  readRequestHead,
+  readResponseHead,
+  responseFields,
+} from "./message.ts";
+import { MessageStream } from "./message-stream.ts";
+import { quicVarints } from "./quic-varint.ts";
+import { ServerRequest } from "./server-request.ts";
+import type { Settings } from "./settings.ts";
+import {
+  acceptanceFields,
+  asksForSession,
+  offeredProtocols,
+  webTransportSettings,
+} from "./webtransport-handshake.ts";
+import { SessionRegistry } from "./webtransport-registry.ts";
+import type { SessionDescription, WebTransportSession } from "./webtransport-session.ts";
+
+/** A request for a WebTransport session, before it is answered. */
+export interface SessionOffer {
+  readonly authority: string;
+  /** Path and query. */
+  readonly path: string;
+  /** Present where the client is a browser; whether it may connect is for the server to say. */
+  readonly origin: string | undefined;
+  /** The application protocols that the client speaks, the preferred one first. */
+  readonly protocols: readonly string[];
+  readonly headers: readonly Field[];
+  readonly remote: QuicConnection["remote"];
+}
+
+/** Establish the session, with one of the offered protocols or none; or refuse with a status. */
+export type SessionDecision =
+  | { readonly protocol?: string; readonly headers?: readonly Field[] }
+  | { readonly status: number; readonly headers?: readonly Field[] };
+
+export interface WebTransportPolicy {
+  /** Decides on a session. Where it throws, or chooses what was not offered, the answer is 500. */
+  accept(offer: SessionOffer): SessionDecision | Promise<SessionDecision>;
+  /**
+   * Sessions that may be open at once on a connection, default 16; more are reset with
+   * H3_REQUEST_REJECTED. Clients of draft 15 and later get one, as they must without flow control.
+   */
+  readonly maxSessions?: number;
+}
+
+export interface Http3ServerOptions extends Http3Options {
+  /**
+   * Further settings to send. A function is given the client's settings first, and nothing is sent
+   * before they are here.
+   */
+  readonly settings?: Settings | ((client: Settings) => Settings);
+  /** Takes WebTransport sessions. */
+  readonly webTransport?: WebTransportPolicy;
+  /** Takes extended CONNECT requests of other protocols (RFC 9220), which `accept` then gives. */
+  readonly extendedConnect?: boolean;
+}
+
+const DEFAULT_MAX_SESSIONS = 16;
+
+export class Http3ServerConnection extends Http3Connection {
+  readonly role = "server";
+  protected readonly sessions: SessionRegistry | undefined;
+  readonly #webTransport: WebTransportPolicy | undefined;
+  readonly #extendedConnect: boolean;
+  readonly #arrivedRequests = new AcceptQueue<ServerRequest>();
+  readonly #arrivedSessions = new AcceptQueue<WebTransportSession>();
+  /** The request after the highest that has arrived. */
+  #nextRequest = 0n;
+  #goaway: bigint | undefined;
+  /** Sessions that the policy is thinking about. */
+  #undecided = 0;
+
+  /** Starts to serve HTTP/3 on `quic`, whose ALPN has to be `h3`. */
+  constructor(quic: QuicConnection, options: Http3ServerOptions = {}) {
+    super(quic, options);
+    this.#webTransport = options.webTransport;
+    this.#extendedConnect = options.extendedConnect ?? false;
+    this.sessions = options.webTransport && new SessionRegistry(quic);
+    void this.closed.then(() => {
+      this.#arrivedRequests.close();
+      this.#arrivedSessions.close();
+    });
+    this.start(this.#ownSettings(options.settings));
+  }
+
+  /**
+   * The next request whose head has arrived and is well-formed; `null` once the connection has
+   * ended. Requests for WebTransport sessions are not among them, where there is a policy.
+   */
+  accept(): Promise<ServerRequest | null> {
+    return this.#arrivedRequests.next();
+  }
+
+  /** The next WebTransport session that was established; `null` once the connection has ended. */
+  acceptSession(): Promise<WebTransportSession | null> {
+    return this.#arrivedSessions.next();
+  }
+
+  /** Processes what has arrived, and rejects later requests with H3_REQUEST_REJECTED. */
+  async goaway(): Promise<void> {
+    if (this.#goaway !== undefined) return;
+    this.#goaway = this.#nextRequest;
+    await this.sendControlFrame(frameTypes.GOAWAY, quicVarints(this.#goaway));
+  }
+
+  protected async bidiArrived(stream: QuicStream): Promise<void> {
+    if (stream.id >= this.#nextRequest) this.#nextRequest = stream.id + 4n;
+    const source = new ByteSource(stream);
+    if (this.sessions !== undefined && (await source.peekVarint()) === frameTypes.WT_STREAM) {
+      await source.varint();
+      return await this.sessions.streamArrived(stream, source);
+    }
+    const message = new MessageStream(stream, source, this);
+    if (this.#goaway !== undefined && stream.id >= this.#goaway) {
+      message.abort(http3ErrorCodes.H3_REQUEST_REJECTED);
+      return;
+    }
+    this.track(message);
+    try {
+      await this.#requestArrived(message);
+    } catch (error) {
+      if (error instanceof Http3StreamError) message.abort(error.numericCode);
+      throw error;
+    }
+  }
+
+  async #requestArrived(message: MessageStream): Promise<void> {
+    const fields = await message.receiveFields();
+    if (fields === null) {
+      throw new Http3StreamError("H3_REQUEST_INCOMPLETE", "the stream ends before a request");
+    }
+    if (fields === undefined) return await refuse(message, statusOnly(431));
+    const head = readRequestHead(fields, malformed);
+    message.tunnel = head.method === "CONNECT";
+    message.expectBody(message.tunnel ? undefined : (contentLength(head.headers) as number));
+    if (this.#webTransport !== undefined && this.sessions !== undefined && asksForSession(head)) {
+      try {
+        return await this.#sessionRequested(this.#webTransport, this.sessions, message, head);
+      } finally {
+        this.sessions.refuse(message.id);
+      }
+    }
+    this.sessions?.refuse(message.id);
+    if (head.protocol !== undefined && !this.#extendedConnect) {
+      // Sessions make us offer extended CONNECT, so another protocol gets an answer (RFC 9220 §3).
+      if (this.sessions !== undefined) return await refuse(message, statusOnly(501));
+      throw malformed("extended CONNECT was not offered");
+    }
+    this.#arrivedRequests.push(new ServerRequest(message, head));
+  }
+
+  async #sessionRequested(
+    { accept, maxSessions = DEFAULT_MAX_SESSIONS }: WebTransportPolicy,
+    sessions: SessionRegistry,
+    message: MessageStream,
+    head: RequestHead,
+  ): Promise<void> {
+    // The client's settings say which draft it speaks, and may arrive later (§9.1 of the draft).
+    const settings = await this.peerSettings;
+    if (settings === undefined) return;
+    if (settings.get(settingIds.H3_DATAGRAM) !== 1n) throw malformed("H3_DATAGRAM is not set");
+    const pooled = head.protocol === webTransportTokens.WEBTRANSPORT;
+    if (sessions.size + this.#undecided >= (pooled ? maxSessions : 1)) {
+      throw new Http3StreamError("H3_REQUEST_REJECTED", "too many sessions on the connection");
+    }
+    this.#undecided++;
+    const answer = await answerTo(accept, this.#offer(head)).finally(() => this.#undecided--);
+    if (!answer.established) return await refuse(message, answer.fields);
+    const session = sessions.open(message, description(head, answer.protocol));
+    const sent = message.sendFields(answer.fields);
+    this.guard(session.run());
+    this.#arrivedSessions.push(session);
+    await sent;
+  }
+
+  #offer({ authority = "", path = "", headers }: RequestHead): SessionOffer {
+    const origin = firstValue(headers, "origin");
+    const protocols = offeredProtocols(headers);
+    return { authority, path, origin, protocols, headers, remote: this.remote };
+  }
+
+  #ownSettings(settings: Http3ServerOptions["settings"]): Settings | Promise<Settings> {
+    const own: [bigint, bigint][] = [];
+    if (this.sessions !== undefined) own.push(...webTransportSettings);
+    else if (this.#extendedConnect) own.push([settingIds.ENABLE_CONNECT_PROTOCOL, 1n]);
+    if (typeof settings !== "function") return new Map([...own, ...(settings ?? [])]);
+    return this.peerSettings.then((peer) => new Map([...own, ...(peer ? settings(peer) : [])]));
+  }
+}
+
+/** An answer to an offer: the fields of the response, and what they establish. */
+type Answer =
+  | { readonly established: true; readonly protocol: string | undefined; readonly fields: Field[] }
+  | { readonly established: false; readonly fields: Field[] };
+
+/** Asks the policy and checks what it says; a fault of the policy costs this one session. */
+async function answerTo(
+  accept: WebTransportPolicy["accept"],
+  offer: SessionOffer,
+): Promise<Answer> {
+  try {
+    const decision = await accept(offer);
+    const { headers = [] } = decision;
+    if ("status" in decision) {
+      const fields = checkedFields({ status: decision.status, headers });
+      return { established: false, fields };
+    }
+    const { protocol } = decision;
+    if (protocol === undefined || offer.protocols.includes(protocol)) {
+      const agreed = acceptanceFields(offer.headers, protocol);
+      const fields = checkedFields({ status: 200, headers: [...agreed, ...headers] });
+      return { established: true, protocol, fields };
+    }
+  } catch {
+    // Falls through to the same answer: what went wrong is none of the client's business.
+  }
+  return { established: false, fields: statusOnly(500) };
+}
+
+function statusOnly(status: number): Field[] {
+  return responseFields({ status, headers: [] });
+}
+
+function checkedFields(head: ResponseHead): Field[] {
+  const fields = responseFields(head);
+  readResponseHead(fields, (message) => new Http3CallError("INVALID_MESSAGE", message));
+  return fields;
+}
+
+/** Answers with `fields` alone, and reads no further. */
+async function refuse(message: MessageStream, fields: readonly Field[]): Promise<void> {
+  await message.sendFields(fields, true);
+  message.stopSending(http3ErrorCodes.H3_NO_ERROR);
+}
+
+function description(
+  { authority = "", path = "", headers }: RequestHead,
+  protocol: string | undefined,
+): SessionDescription {
+  return { authority, path, origin: firstValue(headers, "origin"), protocol, headers };
+}
