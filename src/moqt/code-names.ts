@@ -15,7 +15,7 @@ import {
   streamResetCodes,
 } from "./codes.ts";
 import type { Draft } from "./draft.ts";
-import { draftFacts } from "./draft-facts.ts";
+import { draftFactsOf } from "./draft-facts.ts";
 
 const sessionNames = inverse<SessionErrorName>(sessionErrorCodes);
 const requestNames = inverse<RequestErrorName>(requestErrorCodes);
@@ -27,6 +27,7 @@ const streamResetNames = inverse<StreamResetName>(streamResetCodes);
  *
  * @param draft where given, only names that this draft has
  * @returns `undefined` for an unknown code, to be treated as INTERNAL_ERROR
+ * @throws {UnknownDraftError}
  */
 export function sessionErrorName(code: bigint, draft?: Draft): SessionErrorName | undefined {
   return unlessAbsent(sessionNames.get(code), draft, "session");
@@ -53,7 +54,7 @@ function unlessAbsent<Name extends string>(
   registry: "session" | "request" | "publishDone",
 ): Name | undefined {
   if (name === undefined || draft === undefined) return name;
-  const absent: readonly string[] = draftFacts[draft].absentCodes[registry];
+  const absent: readonly string[] = draftFactsOf(draft).absentCodes[registry];
   return absent.includes(name) ? undefined : name;
 }
 

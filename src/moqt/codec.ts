@@ -10,7 +10,7 @@ import { readVarint } from "../varint.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import type { Draft } from "./draft.ts";
-import { type DraftFacts, draftFacts } from "./draft-facts.ts";
+import { type DraftFacts, draftFacts, draftFactsOf } from "./draft-facts.ts";
 import { MoqtEncodingError, MoqtError } from "./errors.ts";
 import { type Field, type Fields, layouts, type Surroundings } from "./layouts.ts";
 import type { ControlMessage, MessageType, RequestContext } from "./message.ts";
@@ -41,6 +41,7 @@ const typeOfCode: ReadonlyMap<bigint, MessageType> = new Map(
  *   REQUEST_UPDATE are then held to what that request allows
  * @throws {MoqtError} the session error that the standard names; PROTOCOL_VIOLATION where the
  *   bytes are less or more than one message
+ * @throws {UnknownDraftError}
  */
 export function decodeControlMessage(
   bytes: Uint8Array,
@@ -68,6 +69,7 @@ export function decodeControlMessage(
  * @returns `undefined` where more bytes are needed: at most those of the 16-bit length, so that a
  *   caller never holds more than about 64 KiB for one message
  * @throws {MoqtError} as `decodeControlMessage`, an unknown type as soon as it is there
+ * @throws {UnknownDraftError}
  */
 export function readControlMessage(
   bytes: Uint8Array,
@@ -90,16 +92,18 @@ export function readControlMessage(
  *
  * @returns `undefined` where not even the type is there
  * @throws {MoqtError} PROTOCOL_VIOLATION for a type that the draft does not have
+ * @throws {UnknownDraftError}
  */
 export function readMessageHead(
   bytes: Uint8Array,
   draft: Draft,
   offset = 0,
 ): MessageHead | undefined {
+  const { absentMessages } = draftFactsOf(draft);
   const code = readVarint(bytes, offset);
   if (code === undefined) return undefined;
   const type = typeOfCode.get(code.value);
-  if (type === undefined || draftFacts[draft].absentMessages.includes(type)) {
+  if (type === undefined || absentMessages.includes(type)) {
     throw new MoqtError("PROTOCOL_VIOLATION", `message type ${code.value} is unknown`, { offset });
   }
   const bodyOffset = code.length + 2;
@@ -134,14 +138,16 @@ function readBody(
  * @param context as for `decodeControlMessage`
  * @throws {MoqtEncodingError} the draft has no such message, field or parameter, a value is out of
  *   range, or the body would exceed 65,535 bytes
+ * @throws {UnknownDraftError}
  */
 export function encodeControlMessage(
   message: ControlMessage,
   draft: Draft,
   context: RequestContext = {},
 ): Uint8Array {
-  const facts = draftFacts[draft];
+  const facts = draftFactsOf(draft);
   const { type } = message;
+  if (!Object.hasOwn(layouts, type)) throw new MoqtEncodingError("this is no type of message");
   if (facts.absentMessages.includes(type)) {
     throw new MoqtEncodingError(`draft ${draft} has no ${type}`);
   }

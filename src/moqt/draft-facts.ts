@@ -6,7 +6,8 @@
  */
 
 import type { PublishDoneName, RequestErrorName, SessionErrorName } from "./codes.ts";
-import type { Draft } from "./draft.ts";
+import { type Draft, drafts } from "./draft.ts";
+import { UnknownDraftError } from "./errors.ts";
 import type { LocationFilterEncoding } from "./location-filter.ts";
 import type { MessageType, RequestType } from "./message.ts";
 import type { ParameterName } from "./parameter.ts";
@@ -239,3 +240,14 @@ export const draftFacts: Readonly<Record<Draft, DraftFacts>> = {
   21: draft21,
   22: draft22,
 };
+
+/**
+ * The facts of `draft`, for whoever takes it from outside.
+ *
+ * @throws {UnknownDraftError} it is none of {@link drafts}
+ */
+export function draftFactsOf(draft: Draft): DraftFacts {
+  const facts: DraftFacts | undefined = draftFacts[draft];
+  if (facts?.draft !== draft) throw new UnknownDraftError(drafts);
+  return facts;
+}

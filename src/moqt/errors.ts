@@ -44,6 +44,18 @@ export class MoqtEncodingError extends YardmasterError {
   }
 }
 
+/**
+ * A draft that is not spoken here, asked for by a caller without types: a fault of the caller, not
+ * of the peer. Code `UNKNOWN_DRAFT`.
+ */
+export class UnknownDraftError extends YardmasterError {
+  declare readonly code: "UNKNOWN_DRAFT";
+
+  constructor(known: readonly number[]) {
+    super("UNKNOWN_DRAFT", `the draft has to be one of ${known.join(", ")}`);
+  }
+}
+
 /** A text is not the text form of a track name or namespace. Code `MALFORMED_NAME`. */
 export class MalformedNameError extends YardmasterError {
   declare readonly code: "MALFORMED_NAME";

@@ -5,7 +5,7 @@
  */
 
 import type { Draft } from "./draft.ts";
-import { draftFacts } from "./draft-facts.ts";
+import { draftFactsOf } from "./draft-facts.ts";
 import { MalformedNameError } from "./errors.ts";
 import type { RequestType, RoutableRequest } from "./message.ts";
 import { parseName } from "./name-text.ts";
@@ -28,6 +28,7 @@ export interface RequestDetails {
  *
  * @throws {MalformedNameError} `name` is no text form, lacks the Track Name that the request
  *   needs, or has one that it cannot have
+ * @throws {UnknownDraftError}
  */
 export function requestMessage(type: RequestType, details: RequestDetails): RoutableRequest {
   const { requestId, name, draft = 22, parameters = [], trackAlias = 0n } = details;
@@ -51,7 +52,7 @@ export function requestMessage(type: RequestType, details: RequestDetails): Rout
     case "PUBLISH":
       return { type, ...request, trackAlias, trackProperties: new Uint8Array() };
     case "FETCH":
-      return draftFacts[draft].typedFetch
+      return draftFactsOf(draft).typedFetch
         ? { type, ...request, ...wholeGroupZero }
         : { type, ...request };
     case "SUBSCRIBE":

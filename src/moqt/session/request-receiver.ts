@@ -23,13 +23,13 @@ import {
   checkRequestId,
   type Endpoint,
 } from "../peer-checks.ts";
+import type { StreamBuffer } from "../stream-buffer.ts";
 import { RequestIdSet } from "./request-ids.ts";
 import type { RequestMessage } from "./request-messages.ts";
 import { RequestStream } from "./request-stream.ts";
 import type { RequestTable } from "./request-table.ts";
 import type { SessionContext } from "./session-context.ts";
 import { integerOf } from "./setup.ts";
-import type { StreamBuffer } from "./stream-buffer.ts";
 import type { StreamHandle } from "./stream-handle.ts";
 import { expectMessageEnd, takeMessage } from "./take-message.ts";
 import { hasRepeatedToken, resolveTokens, type TokenValue } from "./token-cache.ts";

@@ -5,9 +5,9 @@
  */
 
 import type { ControlMessage, MessageType, RequestContext, RequestType } from "../message.ts";
+import { StreamBuffer } from "../stream-buffer.ts";
 import type { AnnouncedNamespaces } from "./announced-namespaces.ts";
 import { type RequestRules, requestRules, type Side } from "./request-rules.ts";
-import { StreamBuffer } from "./stream-buffer.ts";
 import type { StreamHandle } from "./stream-handle.ts";
 import type { Subscription, TrackKey } from "./track-aliases.ts";
 

@@ -4,10 +4,10 @@
  * @module
  */
 
+import type { BufferBudget } from "./buffer-budget.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Outbox } from "./outbox.ts";
 import type { CheckedOptions } from "./session-options.ts";
-import type { BufferBudget } from "./stream-buffer.ts";
 import type { StreamHandle } from "./stream-handle.ts";
 import type { TokenCache } from "./token-cache.ts";
 

@@ -8,7 +8,7 @@ import { decodeControlMessage, readMessageHead } from "../codec.ts";
 import type { Draft } from "../draft.ts";
 import { MoqtError } from "../errors.ts";
 import type { ControlMessage, MessageType, RequestContext } from "../message.ts";
-import type { StreamBuffer } from "./stream-buffer.ts";
+import type { StreamBuffer } from "../stream-buffer.ts";
 
 export interface MessageRules {
   readonly draft: Draft;

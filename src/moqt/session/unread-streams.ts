@@ -18,8 +18,8 @@ import {
   type RoutableRequest,
   requestTypes,
 } from "../message.ts";
+import { StreamBuffer } from "../stream-buffer.ts";
 import type { SessionContext } from "./session-context.ts";
-import { StreamBuffer } from "./stream-buffer.ts";
 import type { StreamHandle, StreamKind } from "./stream-handle.ts";
 import { takeMessage } from "./take-message.ts";
 

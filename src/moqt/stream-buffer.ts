@@ -1,5 +1,5 @@
 /**
- * Bytes of streams that have come and cannot be used yet, and how many there may be.
+ * Bytes of a stream that have come and cannot be used yet.
  *
  * @module
  */
@@ -8,7 +8,7 @@ const none = new Uint8Array(0);
 
 /**
  * The unread bytes of one stream. A chunk that is pushed into an empty buffer is borrowed, not
- * copied: what is still unread when its owner takes it back has to be kept with a `BufferBudget`.
+ * copied: what is still unread when its owner takes it back has to be kept.
  */
 export class StreamBuffer {
   /** Unread bytes are those from `#start` to `#end`. */
@@ -16,7 +16,7 @@ export class StreamBuffer {
   #start = 0;
   #end = 0;
   #borrowed = false;
-  /** How many bytes the budget has counted for this buffer. */
+  /** How many bytes a `BufferBudget` has counted for this buffer. */
   counted = 0;
 
   /** How many bytes are unread. */
@@ -74,41 +74,5 @@ export class StreamBuffer {
     this.#start = 0;
     this.#end = length;
     this.#borrowed = false;
-  }
-}
-
-/** How many bytes all buffers of a session hold between two events. */
-export class BufferBudget {
-  readonly #maximum: number;
-  #used = 0;
-
-  constructor(maximum: number) {
-    this.#maximum = maximum;
-  }
-
-  get used(): number {
-    return this.#used;
-  }
-
-  /** Keeps what `buffer` has unread, where there is room for it; answers whether there is. */
-  keep(buffer: StreamBuffer): boolean {
-    const used = this.#used - buffer.counted + buffer.length;
-    if (used > this.#maximum) return false;
-    this.#used = used;
-    buffer.counted = buffer.length;
-    buffer.keep();
-    return true;
-  }
-
-  /** No longer counts `buffer`, which keeps what it has. */
-  exempt(buffer: StreamBuffer): void {
-    this.#used -= buffer.counted;
-    buffer.counted = 0;
-  }
-
-  /** Empties `buffer`. */
-  release(buffer: StreamBuffer): void {
-    this.exempt(buffer);
-    buffer.clear();
   }
 }
