@@ -59,6 +59,9 @@ export const frameEncodingError = 0x07n;
 export const transportParameterError = 0x08n;
 export const protocolViolation = 0x0an;
 
+/** The first byte of a STREAM frame as the library sends it (0x0e), with FIN. */
+export const streamWithFin = 0x0f;
+
 /** The smallest record that every peer has to take, and the size that is assumed of it. */
 export const defaultRecordSize = 16_382;
 

@@ -18,6 +18,7 @@ import {
   stopSending,
   streamLimitError,
   streamStateError,
+  streamWithFin,
 } from "./frame.ts";
 import { QmuxStream } from "./stream.ts";
 import type { WireOwner } from "./wire.ts";
@@ -117,10 +118,16 @@ export class Ledger implements WireOwner {
     }
   }
 
-  sent(frame: Frame): void {
-    if (frame.type === "stream") this.#streams.get(frame.id)?.bytesSent(frame.length);
-    else if (frame.type === "maxStreams") this.#arrivals[frame.kind].allow(frame.limit);
+  sending(frame: Frame, record: Uint8Array): boolean {
+    if (frame.type === "maxStreams") this.#arrivals[frame.kind].allow(frame.limit);
     else if (frame.type === "ping") this.#pings++;
+    if (frame.type !== "stream") return true;
+    const stream = this.#streams.get(frame.id);
+    // The library sends FIN in a frame of its own, hence in a message of its own: on servers that
+    // leave Nagle's algorithm on (Deno's) it would wait 40 ms for the peer's acknowledgement.
+    if (frame.fin) return stream?.finIsOut !== true;
+    if (stream?.bytesOut(frame.length)) record[0] = streamWithFin;
+    return true;
   }
 
   #ready(parameters: Parameters): void {

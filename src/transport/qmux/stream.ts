@@ -55,6 +55,8 @@ export class QmuxStream implements TransportStream {
   #receivingDone: boolean;
   #writeError: QuicError | undefined;
   #fin: "none" | "asked" | "sent" = "none";
+  /** Bytes of the pending write that have not gone out. */
+  #unsent = 0;
   #sendingDone: boolean;
   /** Refuses the read that is pending. */
   #refuseRead: ((error: unknown) => void) | undefined;
@@ -130,6 +132,7 @@ export class QmuxStream implements TransportStream {
     }
     if (fin) this.#fin = "asked";
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#unsent = bytes.length;
     this.#refuse = reject;
     this.#send(this.#writer, bytes, fin).then(resolve, reject);
     return promise;
@@ -148,8 +151,8 @@ export class QmuxStream implements TransportStream {
         rest = rest.subarray(length);
       }
       if (fin) {
-        this.#fin = "sent";
         await writer.close();
+        this.#fin = "sent";
         this.#endSending();
       }
     } catch {
@@ -213,9 +216,18 @@ export class QmuxStream implements TransportStream {
     this.#facts.credit?.grant(limit);
   }
 
-  /** `bytes` of this stream went out. */
-  bytesSent(bytes: number): void {
+  /** `bytes` of this stream go out. Returns whether they are the last, so that FIN goes along. */
+  bytesOut(bytes: number): boolean {
     this.#facts.credit?.sent(bytes);
+    this.#unsent -= bytes;
+    if (this.#fin !== "asked" || this.#unsent > 0) return false;
+    this.#fin = "sent";
+    return true;
+  }
+
+  /** Whether FIN has gone out. */
+  get finIsOut(): boolean {
+    return this.#fin === "sent";
   }
 
   /** The session ended. */

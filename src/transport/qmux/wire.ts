@@ -38,8 +38,11 @@ export interface WireOwner {
   negotiated(subprotocol: string): void;
   /** A frame of the peer, before the library gets it. Throws {@link Malformed} to end it all. */
   received(frame: Frame): void;
-  /** A frame of this side, as it leaves. */
-  sent(frame: Frame): void;
+  /**
+   * A frame of this side, about to leave as `record`, which may be changed. Returns false where it
+   * need not leave any more.
+   */
+  sending(frame: Frame, record: Uint8Array): boolean;
 }
 
 /** Status codes of the WebSocket (RFC 6455 §7.4.1). */
@@ -237,7 +240,7 @@ export class Wire {
   #forward(record: Uint8Array): Promise<void> | undefined {
     if (this.#socketClosed !== undefined) return;
     const { frame } = readFrame(record, 0);
-    this.#owner.sent(frame);
+    if (!this.#owner.sending(frame, record)) return;
     this.#socket.send(record);
     if (frame.type === "close") {
       this.end({ by: "local", ...closeFacts(frame) });
