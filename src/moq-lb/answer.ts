@@ -25,7 +25,11 @@ const bodyOffset = 3;
 
 const noName = new Uint8Array(0);
 
-/** The bytes of the REQUEST_ERROR that `toRequestError` makes of a decision. */
+/**
+ * The bytes of the REQUEST_ERROR that `toRequestError` makes of a decision.
+ *
+ * @throws {UnknownDraftError}
+ */
 export function encodeAnswer(
   decision: Decision,
   request: RoutableRequest,
@@ -53,12 +57,12 @@ export function encodeAnswer(
 }
 
 function headOf(redirection: Redirection, draft: Draft): Uint8Array {
-  const ofDraft = heads.get(draft) as WeakMap<Redirection, Uint8Array>;
-  const known = ofDraft.get(redirection);
+  const ofDraft = heads.get(draft);
+  const known = ofDraft?.get(redirection);
   if (known !== undefined) return known;
   // The name comes last: here one byte for no fields, and one for the length of no Track Name.
   const head = encodeControlMessage(redirectTo(redirection.uri, []), draft).slice(0, -2);
-  ofDraft.set(redirection, head);
+  ofDraft?.set(redirection, head);
   return head;
 }
 

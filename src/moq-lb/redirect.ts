@@ -7,7 +7,7 @@
 
 import {
   type Draft,
-  draftFacts,
+  draftFactsOf,
   type RequestError,
   type RoutableRequest,
   requestTrackName,
@@ -77,6 +77,7 @@ export interface Redirector {
    * failed check, INTERNAL_ERROR with a retry.
    *
    * @returns a promise where a hook answers with one, else the decision itself
+   * @throws {UnknownDraftError}
    */
   decide(
     request: RoutableRequest,
@@ -201,7 +202,7 @@ class RequestRedirector implements Redirector {
   #place(request: RoutableRequest, draft: Draft): Decision {
     const { active } = this.#options.holder;
     const placement = placeRequest(request, active, this.#now(), this.#placement);
-    if (placement.kind === "redirect" && !draftFacts[draft].redirectable.includes(request.type)) {
+    if (placement.kind === "redirect" && !draftFactsOf(draft).redirectable.includes(request.type)) {
       return this.#reject("NOT_SUPPORTED", "draft-forbids-redirect");
     }
     return placement;

@@ -248,6 +248,6 @@ export const draftFacts: Readonly<Record<Draft, DraftFacts>> = {
  */
 export function draftFactsOf(draft: Draft): DraftFacts {
   const facts: DraftFacts | undefined = draftFacts[draft];
-  if (facts?.draft !== draft) throw new UnknownDraftError(drafts);
+  if (facts === undefined || facts.draft !== draft) throw new UnknownDraftError(drafts);
   return facts;
 }

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "#test";
 import { toHex, utf8 } from "../../../src/bytes.ts";
-import { createRedirector, encodeAnswer, toRequestError } from "../../../src/moq-lb/mod.ts";
+import {
+  createRedirector,
+  type Decision,
+  encodeAnswer,
+  toRequestError,
+} from "../../../src/moq-lb/mod.ts";
 import {
   type Draft,
   draftFacts,
@@ -12,6 +17,7 @@ import {
   requestErrorCodes,
   requestTrackName,
   routingKey,
+  UnknownDraftError,
 } from "../../../src/moqt/mod.ts";
 import { parseSnapshot } from "../../../src/snapshot/mod.ts";
 import { anyFullName } from "../moqt/arbitrary.ts";
@@ -152,6 +158,16 @@ describe("REDIRECT", () => {
     const other = redirectorOf(vectorSnapshot(), { ownServiceUris: ["https://r2.example/moq"] });
     assert.ok((await answerTo(other, request("SUBSCRIBE", fields("live")))).redirect);
   });
+});
+
+test("a draft that is not spoken is the caller's fault, and named", () => {
+  const redirector = redirectorOf(vectorSnapshot());
+  const asked = request("SUBSCRIBE", fields("live"));
+  const decision = redirector.decide(asked, 22) as Decision;
+  for (const draft of [17, undefined] as unknown as Draft[]) {
+    assert.throws(() => redirector.decide(asked, draft), UnknownDraftError);
+    assert.throws(() => encodeAnswer(decision, asked, draft), UnknownDraftError);
+  }
 });
 
 describe("draft 18", () => {

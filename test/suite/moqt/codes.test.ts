@@ -1,24 +1,31 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import {
+  type Draft,
+  decodeControlMessage,
   draftFacts,
+  draftFactsOf,
   draftName,
   drafts,
+  encodeControlMessage,
   isGrease,
   MoqtError,
   parseDraftName,
   publishDoneCodes,
   publishDoneName,
   type RequestType,
+  readControlMessage,
   requestErrorCodes,
   requestErrorName,
+  requestMessage,
   requestTypes,
   sessionErrorCodes,
   sessionErrorName,
   streamResetCodes,
   streamResetName,
+  UnknownDraftError,
 } from "../../../src/moqt/mod.ts";
-import { allDrafts } from "./support.ts";
+import { allDrafts, hex } from "./support.ts";
 
 /** `0x1 NAME, …` as the registries are listed. */
 function registry(list: string): Record<string, bigint> {
@@ -158,6 +165,37 @@ describe("the drafts", () => {
       "",
     ]) {
       assert.equal(parseDraftName(name), undefined);
+    }
+  });
+
+  test("are these alone: whatever takes a draft names one that is not spoken", () => {
+    const subscribe = hex("03000a0001046c697665017600");
+    const message = decodeControlMessage(subscribe, 22);
+    for (const draft of [17, 23, "22", undefined, null, "toString"] as unknown as Draft[]) {
+      const uses: (() => unknown)[] = [
+        () => decodeControlMessage(subscribe, draft),
+        () => readControlMessage(subscribe, draft),
+        () => readControlMessage(new Uint8Array(), draft),
+        () => encodeControlMessage(message, draft),
+        () => draftFactsOf(draft),
+      ];
+      if (draft !== undefined) {
+        // Where the draft may be left out, `undefined` is no draft.
+        uses.push(
+          () => sessionErrorName(0x3n, draft),
+          () => requestErrorName(0x34n, draft),
+          () => publishDoneName(0x2n, draft),
+          () => requestMessage("FETCH", { requestId: 0n, name: "a--b", draft }),
+        );
+      }
+      for (const use of uses) {
+        assert.throws(use, (error) => {
+          assert.ok(error instanceof UnknownDraftError, `${use}: ${error}`);
+          assert.equal(error.code, "UNKNOWN_DRAFT");
+          assert.equal(error.message, "the draft has to be one of 22, 21, 20, 19, 18");
+          return true;
+        });
+      }
     }
   });
 

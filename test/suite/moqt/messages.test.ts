@@ -371,6 +371,12 @@ describe("encodeControlMessage", () => {
     }
   });
 
+  test("refuses a type that no message has", () => {
+    for (const type of ["SUBSCRIBED", "toString", undefined]) {
+      assertNotEncodable({ type, requestId: 0n } as unknown as ControlMessage);
+    }
+  });
+
   test("refuses a message without one of its fields", () => {
     assertNotEncodable({ type: "SUBSCRIBE", requestId: 0n } as unknown as ControlMessage);
   });
