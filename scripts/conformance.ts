@@ -44,7 +44,8 @@ function testsOf(file: string): NamedTest[] {
     if (ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.arguments[0]) {
       const text = literalText(node.arguments[0]);
       if (text !== undefined && node.expression.text === "describe") inner = [...path, text];
-      if (text !== undefined && node.expression.text === "test") {
+      // A scenario is a test that support files register for several transports.
+      if (text !== undefined && ["test", "scenario"].includes(node.expression.text)) {
         const name = [...path, text].join(" › ");
         const ids = [...name.matchAll(idList)].flatMap((match) =>
           (match[1] as string).split(/,\s*/),
@@ -60,7 +61,7 @@ function testsOf(file: string): NamedTest[] {
 
 function testFiles(directory: string): string[] {
   return readdirSync(directory, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".test.ts"))
+    .filter((name) => name.endsWith(".test.ts") || name.endsWith("-scenarios.ts"))
     .map((name) => join(directory, name))
     .sort();
 }

@@ -27,6 +27,7 @@ export type { InstanceStatus } from "./status.ts";
  *   publish-namespace, subscribe-namespace and subscribe-tracks, `:name` the MOQT text form, with
  *   `--` and a Track Name for the first four and without for the others. 307 to the Connect URI;
  *   rejections are 404, 403, and 503 with `Retry-After`.
+ * - `GET /moqt` with `Upgrade: websocket`: a live session over QMux, where `sessions` is given.
  * - `GET /healthz`: 200 while requests can be placed, else 503.
  * - `GET /status`: version and age of the snapshot, instance and mode; no relays.
  *
@@ -60,6 +61,11 @@ export function moqLb<E extends Env = Env>(options: MoqLbOptions<E>): Hono<E> {
   checkOptions(options);
 
   const app = new Hono<E>();
+  const { sessions } = options;
+  if (sessions !== undefined) {
+    // Before CORS, which copies responses: no copy of a 101 can be made.
+    app.all(sessions.path ?? "/moqt", only(["GET"], sessions.handler));
+  }
   if (options.cors !== undefined) {
     const crossOrigin = cors({ allowMethods: ["GET", "HEAD", "POST"], ...options.cors });
     app.use("/moqt/*", crossOrigin);

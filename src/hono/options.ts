@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Context, Env } from "hono";
+import type { Context, Env, Handler } from "hono";
 import type { cors } from "hono/cors";
 import {
   ConfigurationError,
@@ -33,6 +33,12 @@ export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
    * browsers can use `POST /moqt/:draft` alone: the `Location` of a redirect is hidden from them.
    */
   readonly cors?: NonNullable<Parameters<typeof cors>[0]>;
+  /** Live sessions: what `moqtOverWebSocket` made. Default: none, and no such path. */
+  readonly sessions?: {
+    readonly handler: Handler<E>;
+    /** Default `/moqt`. */
+    readonly path?: string;
+  };
   /** Name of this instance in `GET /status`. Default: a random UUID. */
   readonly instanceId?: string;
   /** Told of errors that no rule foresees; the client gets a bare 500. */

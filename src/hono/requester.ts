@@ -6,6 +6,7 @@
 
 import type { Context, Env } from "hono";
 import type { AuthorizationToken, Requester } from "../moq-lb/mod.ts";
+import { bearerToken } from "../transport/request.ts";
 import type { MoqLbOptions } from "./options.ts";
 
 /** The requester of `c`; `tokens` are those of the MOQT message, where it brings one. */
@@ -23,14 +24,8 @@ export function requesterOf<E extends Env>(
   };
 }
 
-/** The token of an `Authorization: Bearer` field (RFC 6750 §2.1); none where it is no such field. */
-function bearerToken(authorization: string | null): string | undefined {
-  if (authorization === null) return undefined;
-  return /^bearer +([a-z0-9._~+/-]+=*) *$/i.exec(authorization)?.[1];
-}
-
 /** Host and port of an absolute URL; `new URL` would cost more than the rest of the decision. */
-function authorityOf(url: string): string {
+export function authorityOf(url: string): string {
   const start = url.indexOf("//") + 2;
   return url.slice(start, url.indexOf("/", start));
 }

@@ -36,9 +36,29 @@ export type AuthorizationDecision =
   | boolean
   | { readonly granted: boolean; readonly reason?: string };
 
+/** What a policy decides on before the first request: one MOQT session, once its SETUP is there. */
+export interface SessionAuthorizationRequest {
+  /** The token of the CONNECT or WebSocket request's `Authorization: Bearer` field. */
+  readonly bearerToken: string | undefined;
+  /** The tokens of SETUP. */
+  readonly tokens: readonly AuthorizationToken[];
+  readonly authority: string | undefined;
+  /** Path and query that the client addressed. */
+  readonly path: string | undefined;
+  readonly tenant: string | undefined;
+}
+
 export interface AuthorizationPolicy {
   /** For logs and start-up messages. */
   readonly name: string;
+  /**
+   * Decides on a session; one that is refused is closed with UNAUTHORIZED, and with INTERNAL_ERROR
+   * where this throws. Its tokens are shown again with each of its requests, which are decided on
+   * one by one all the same. Where a policy has no opinion on sessions, it leaves this out.
+   */
+  authorizeSession?(
+    session: SessionAuthorizationRequest,
+  ): AuthorizationDecision | Promise<AuthorizationDecision>;
   /**
    * Decides on one request. What it throws is a fault of the policy, not a refusal: the client
    * gets INTERNAL_ERROR with a retry, never the placement.

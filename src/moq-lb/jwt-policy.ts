@@ -65,6 +65,9 @@ const decoder = new TextDecoder();
  * Keys that cannot be had (no network, no such address) make `authorize` throw, so that the client
  * gets INTERNAL_ERROR with a retry instead of UNAUTHORIZED.
  *
+ * A session that shows tokens is let in if one of them is valid, whatever it grants; one that
+ * shows none is, too, since tokens may come with its requests.
+ *
  * @throws {ConfigurationError} an option is missing or wrong
  */
 export function jwtPolicy(options: JwtPolicyOptions): AuthorizationPolicy {
@@ -86,10 +89,25 @@ export function jwtPolicy(options: JwtPolicyOptions): AuthorizationPolicy {
       }
       return reason === undefined ? { granted: false } : { granted: false, reason };
     },
+    async authorizeSession(session) {
+      const tokens = candidateTokens(session, types);
+      if (tokens.length === 0) return true;
+      if (tokens.length > maximumTokens) return { granted: false, reason: "too-many-tokens" };
+      let reason = "no-token";
+      for (const token of tokens) {
+        const verified = await verify(token);
+        if (typeof verified !== "string") return true;
+        reason = verified;
+      }
+      return { granted: false, reason };
+    },
   };
 }
 
-function candidateTokens(request: AuthorizationRequest, types: ReadonlySet<bigint>): string[] {
+function candidateTokens(
+  request: Pick<AuthorizationRequest, "bearerToken" | "tokens">,
+  types: ReadonlySet<bigint>,
+): string[] {
   const tokens = request.bearerToken === undefined ? [] : [request.bearerToken];
   for (const { tokenType, tokenValue } of request.tokens) {
     if (tokens.length > maximumTokens) break;

@@ -1,5 +1,6 @@
 /**
- * Redirect mode for one request: who may ask, where the request goes, what is answered.
+ * Redirect mode, for one request and for live sessions: who may ask, where a request goes, what is
+ * answered.
  *
  * @module
  */
@@ -11,7 +12,9 @@ export {
   type AuthorizationRequest,
   allowAll,
   authorizationPolicy,
+  type SessionAuthorizationRequest,
 } from "./authorization.ts";
+export { clientKey } from "./client-key.ts";
 export { ConfigurationError, requireFunction, requireInteger } from "./configuration-error.ts";
 export {
   type Decision,
@@ -34,5 +37,16 @@ export {
   type RedirectorOptions,
   type Requester,
 } from "./redirect.ts";
+export {
+  createRedirectServer,
+  type RedirectServer,
+  type RedirectServerOptions,
+  type RedirectServerStatus,
+  type Refusal,
+} from "./redirect-server.ts";
 export { decodeRequest } from "./request.ts";
+export type { Address, AddressFault } from "./service.ts";
+export type { RedirectSessionEvent, RefusalCause } from "./session-event.ts";
+export { defaultSessionLimits, type RedirectSessionLimits } from "./session-limits.ts";
+export { sessionLog } from "./session-log.ts";
 export { type AuthorizationToken, tokensWithoutSession } from "./tokens.ts";

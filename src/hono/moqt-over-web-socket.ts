@@ -1,0 +1,92 @@
+/**
+ * @module
+ * `GET /moqt` with `Upgrade: websocket`: a live MOQT session over QMux, on any runtime that hands
+ * out WebSockets.
+ */
+
+import type { Context, Env, Handler } from "hono";
+import type { RedirectServer, Refusal } from "../moq-lb/mod.ts";
+import { type Draft, draftName, drafts } from "../moqt/mod.ts";
+import { selectQmux } from "../transport/qmux.ts";
+import type { Upgrade, UpgradeOptions } from "../transport/qmux-upgrade/upgrade.ts";
+import { type ProblemStatus, problem } from "./problem.ts";
+import { authorityOf } from "./requester.ts";
+
+/** Options of {@link moqtOverWebSocket}. */
+export interface WebSocketOptions<E extends Env = Env> {
+  /** Serves the sessions. */
+  readonly server: RedirectServer;
+  /** Accepts the WebSocket of a request, as the runtime does it. */
+  readonly upgrade: (c: Context<E>, options: UpgradeOptions) => Upgrade;
+  /** The address of the client, as for the limits on sessions. Default: all are one. */
+  readonly clientOf?: (c: Context<E>) => string;
+  /** Drafts that are offered, best first. Default: 22 to 18. */
+  readonly drafts?: readonly Draft[];
+  /** Origins of web pages that may connect. Default: all, as there are no cookies to abuse. */
+  readonly origins?: readonly string[];
+}
+
+/**
+ * The handler that turns a WebSocket into a session.
+ *
+ * What cannot become one is refused before the upgrade: 426 without `Upgrade`, 400 where no
+ * subprotocol such as `qmux-02.moqt-22` is offered, 403 for a page of another origin, 404 and 421
+ * for a path or authority that is not served here, 429 and 503 at a limit.
+ *
+ * @param {WebSocketOptions} options - The server of sessions, and how the runtime upgrades.
+ * @returns {Handler} A handler for `GET`, to be given to `moqLb()` as `sessions`.
+ */
+export function moqtOverWebSocket<E extends Env = Env>(options: WebSocketOptions<E>): Handler<E> {
+  const { server, upgrade, clientOf, origins } = options;
+  const protocols = (options.drafts ?? drafts).map(draftName);
+
+  return function openSession(c) {
+    const { url, headers } = c.req.raw;
+    if (headers.get("upgrade")?.toLowerCase() !== "websocket") return upgradeRequired();
+    const origin = headers.get("origin");
+    if (origin !== null && origins?.includes(origin) === false) return foreignOrigin();
+    const remote = clientOf?.(c) ?? "";
+    const refusal = server.refusalOf(remote, { path: pathOf(url), authority: authorityOf(url) });
+    if (refusal !== undefined) return refused(refusal);
+    const offered = headers.get("sec-websocket-protocol");
+    if (selectQmux(offered, protocols) === undefined) return noCommonProtocol();
+    const { response, transport } = upgrade(c, { protocols, remote });
+    if (transport !== undefined) void server.serve(transport);
+    return response;
+  };
+}
+
+/** Path and query of an absolute URL. */
+function pathOf(url: string): string {
+  return url.slice(url.indexOf("/", url.indexOf("//") + 2));
+}
+
+function upgradeRequired(): Response {
+  const detail = "Sessions come over WebSocket here: the request has to ask for an upgrade.";
+  const headers = { upgrade: "websocket", connection: "upgrade" };
+  return problem(426, { code: "UPGRADE_REQUIRED", detail }, headers);
+}
+
+function foreignOrigin(): Response {
+  const detail = "Pages of this origin may not connect.";
+  return problem(403, { code: "FORBIDDEN_ORIGIN", detail });
+}
+
+function noCommonProtocol(): Response {
+  const detail = "Sec-WebSocket-Protocol has to offer one such as qmux-02.moqt-22.";
+  return problem(400, { code: "NO_COMMON_PROTOCOL", detail });
+}
+
+const refusals: Readonly<Record<Refusal, readonly [status: ProblemStatus, detail: string]>> = {
+  INVALID_PATH: [404, "No sessions are served at this path."],
+  INVALID_AUTHORITY: [421, "This authority is served elsewhere."],
+  "client-limit": [429, "This client has too many sessions."],
+  "session-limit": [503, "There are too many sessions."],
+  draining: [503, "The service ends."],
+};
+
+function refused(refusal: Refusal): Response {
+  const [status, detail] = refusals[refusal];
+  const code = refusal.toUpperCase().replace("-", "_");
+  return problem(status, { code, detail }, status >= 429 ? { "retry-after": "5" } : {});
+}

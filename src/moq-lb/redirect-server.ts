@@ -1,0 +1,232 @@
+/**
+ * The live sessions of a balancer in redirect mode: who is let in, how many at a time, and how
+ * they are asked to leave.
+ *
+ * @module
+ */
+
+import { type Draft, parseDraftName, sessionErrorCodes } from "../moqt/mod.ts";
+import type { PeerSetup } from "../moqt/session/mod.ts";
+import { type Clock, type SessionClose, systemClock } from "../session/mod.ts";
+import type { Transport } from "../transport/transport.ts";
+import { authorizationPolicy } from "./authorization.ts";
+import { clientKey } from "./client-key.ts";
+import { requireFunction } from "./configuration-error.ts";
+import { tell } from "./hook.ts";
+import { createRedirector, type RedirectorOptions } from "./redirect.ts";
+import { type Address, type AddressFault, Service } from "./service.ts";
+import { RedirectSession, type RedirectSessionContext } from "./session.ts";
+import {
+  closeCode,
+  printable,
+  type RedirectSessionEvent,
+  type RefusalCause,
+} from "./session-event.ts";
+import { type RedirectSessionLimits, sessionLimits } from "./session-limits.ts";
+
+/** Options of {@link createRedirectServer}; those of a redirector count for each request. */
+export interface RedirectServerOptions extends RedirectorOptions {
+  /** The path that sessions are served at, besides those of `ownServiceUris`. Default `/moqt`. */
+  readonly path?: string;
+  /** Those of `defaultSessionLimits` that are to be different. */
+  readonly limits?: Partial<RedirectSessionLimits>;
+  /** The tenant that authorization policies see. Default: none. */
+  readonly tenantOf?: (transport: Transport) => string | undefined;
+  /** What SETUP calls this implementation. Default `yardmaster`. */
+  readonly implementation?: string;
+  /** Told of what happens to sessions, for logs and metrics. What it throws is dropped. */
+  readonly onSession?: (event: RedirectSessionEvent) => void;
+  /** The clock of sessions; `now` is the one of snapshots. Default: the machine's. */
+  readonly clock?: Clock;
+}
+
+/** Why a connection cannot become a session. */
+export type Refusal = AddressFault | Exclude<RefusalCause, "address" | "protocol">;
+
+/** What the sessions of a server come to. */
+export interface RedirectServerStatus {
+  readonly sessions: number;
+  readonly limits: RedirectSessionLimits;
+  readonly draining: boolean;
+}
+
+export interface RedirectServer {
+  /**
+   * Why a connection from `remote` to `address` would be refused, if it would: for listeners that
+   * can say so before there is a session.
+   */
+  refusalOf(remote: string, address: Address): Refusal | undefined;
+  /**
+   * Serves a session.
+   *
+   * @returns how it ended; a session that is refused ends at once
+   */
+  serve(transport: Transport): Promise<SessionClose>;
+  /**
+   * Sends GOAWAY on every session and refuses new ones. What remains after `timeout` milliseconds
+   * is closed with GOAWAY_TIMEOUT (GA-10).
+   *
+   * @returns resolves when the last session has ended
+   */
+  drain(timeout: number): Promise<void>;
+  status(): RedirectServerStatus;
+}
+
+/**
+ * Redirect mode for live sessions, whatever they come over.
+ *
+ * @throws {ConfigurationError} an option is missing or wrong
+ */
+export function createRedirectServer(options: RedirectServerOptions): RedirectServer {
+  return new SessionServer(options);
+}
+
+class SessionServer implements RedirectServer {
+  readonly #options: RedirectServerOptions;
+  readonly #context: RedirectSessionContext;
+  readonly #sessions = new Set<RedirectSession>();
+  readonly #sessionsOfClient = new Map<string, number>();
+  #opened = 0;
+  #draining: Promise<void> | undefined;
+  /** Called when the last session of a draining server has ended. */
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: RedirectServerOptions) {
+    for (const hook of ["onSession", "tenantOf"] as const) requireFunction(hook, options[hook]);
+    this.#options = options;
+    this.#context = {
+      redirector: createRedirector(options),
+      policy: authorizationPolicy(options.authorization),
+      service: new Service({
+        path: options.path ?? "/moqt",
+        serviceUris: options.ownServiceUris ?? [],
+      }),
+      limits: sessionLimits(options.limits),
+      implementation: options.implementation ?? "yardmaster",
+      clock: options.clock ?? systemClock,
+      random: options.random ?? Math.random,
+    };
+  }
+
+  refusalOf(remote: string, address: Address): Refusal | undefined {
+    return this.#overload(clientKey(remote)) ?? this.#context.service.faultOf(address);
+  }
+
+  serve(transport: Transport): Promise<SessionClose> {
+    const client = clientKey(transport.remote);
+    const draft = parseDraftName(transport.protocol);
+    if (draft === undefined) {
+      return this.#refuse(transport, client, "protocol", "INTERNAL_ERROR");
+    }
+    const overload = this.#overload(client);
+    if (overload !== undefined) {
+      return this.#refuse(transport, client, overload, "INTERNAL_ERROR");
+    }
+    const fault = this.#context.service.faultOf(transport);
+    if (fault !== undefined) return this.#refuse(transport, client, "address", fault);
+    return this.#serve(transport, client, draft);
+  }
+
+  drain(timeout: number): Promise<void> {
+    this.#draining ??= this.#drain(timeout);
+    return this.#draining;
+  }
+
+  status(): RedirectServerStatus {
+    const { limits } = this.#context;
+    return { sessions: this.#sessions.size, limits, draining: this.#draining !== undefined };
+  }
+
+  async #serve(transport: Transport, client: string, draft: Draft): Promise<SessionClose> {
+    const { clock } = this.#context;
+    const number = ++this.#opened;
+    const openedAt = clock.now();
+    const duration = () => clock.now() - openedAt;
+    const tenant = this.#options.tenantOf?.(transport);
+    const session = new RedirectSession(transport, client, tenant, this.#context);
+    session.onSetup = (setup) => {
+      this.#tell({ type: "setup", session: number, ...safeSetup(setup), duration: duration() });
+    };
+    this.#add(session, client);
+    this.#tell({ type: "opened", session: number, transport: transport.kind, client, draft });
+    const close = await session.run();
+    this.#remove(session, client);
+    const { redirects, rejections, refusal } = session;
+    this.#tell({
+      type: "closed",
+      session: number,
+      by: close.by,
+      code: closeCode(close),
+      ...(close.reason !== "" && { reason: printable(close.reason) }),
+      ...(refusal !== undefined && { refusal }),
+      redirects,
+      rejections,
+      duration: duration(),
+    });
+    return close;
+  }
+
+  #overload(client: string): Exclude<Refusal, AddressFault> | undefined {
+    const { maximumSessions, maximumSessionsPerClient } = this.#context.limits;
+    if (this.#draining !== undefined) return "draining";
+    if (this.#sessions.size >= maximumSessions) return "session-limit";
+    const ofClient = this.#sessionsOfClient.get(client) ?? 0;
+    return ofClient >= maximumSessionsPerClient ? "client-limit" : undefined;
+  }
+
+  /** No registered code says that there is no room; that a service ends is no error. */
+  #refuse(
+    transport: Transport,
+    client: string,
+    cause: RefusalCause,
+    code: "INTERNAL_ERROR" | AddressFault,
+  ): Promise<SessionClose> {
+    transport.close(sessionErrorCodes[code], refusalReasons[cause]);
+    this.#tell({ type: "refused", transport: transport.kind, client, cause });
+    return transport.closed;
+  }
+
+  #add(session: RedirectSession, client: string): void {
+    this.#sessions.add(session);
+    this.#sessionsOfClient.set(client, (this.#sessionsOfClient.get(client) ?? 0) + 1);
+  }
+
+  #remove(session: RedirectSession, client: string): void {
+    this.#sessions.delete(session);
+    const left = (this.#sessionsOfClient.get(client) as number) - 1;
+    if (left === 0) this.#sessionsOfClient.delete(client);
+    else this.#sessionsOfClient.set(client, left);
+    if (this.#sessions.size === 0) this.#onEmpty?.();
+  }
+
+  async #drain(timeout: number): Promise<void> {
+    if (this.#sessions.size === 0) return;
+    const empty = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+    // Before the timers of the sessions, which would let go of idle ones without an error.
+    const cancel = this.#context.clock.after(timeout, () => {
+      for (const session of this.#sessions) session.close("GOAWAY_TIMEOUT", "the service ends");
+    });
+    for (const session of this.#sessions) session.drain(timeout);
+    await empty;
+    cancel();
+  }
+
+  #tell(event: RedirectSessionEvent): void {
+    tell(this.#options.onSession, event);
+  }
+}
+
+/** What a client is told that is refused. */
+const refusalReasons: Readonly<Record<RefusalCause, string>> = {
+  "session-limit": "too many sessions",
+  "client-limit": "too many sessions of this client",
+  draining: "the service ends",
+  address: "this is not the service for it",
+  protocol: "the protocol is not served here",
+};
+
+function safeSetup({ implementation }: PeerSetup): { implementation?: string } {
+  return implementation === undefined ? {} : { implementation: printable(implementation) };
+}

@@ -1,0 +1,73 @@
+/**
+ * Whether what a client addressed is this service: path and authority of a SETUP, a CONNECT or a
+ * WebSocket request.
+ *
+ * @module
+ */
+
+import { normaliseUri } from "../snapshot/mod.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+
+export interface ServiceOptions {
+  /** The path that sessions are served at, such as `/moqt`. */
+  readonly path: string;
+  /** The URIs that the service is reached at. Where there are none, every authority will do. */
+  readonly serviceUris: readonly string[];
+}
+
+/** What a client addressed; absent parts were not said, and mean whatever is served here. */
+export interface Address {
+  /** May have a query, which tells no services apart here. */
+  readonly path?: string | undefined;
+  readonly authority?: string | undefined;
+}
+
+/** The session error for an address of somebody else. */
+export type AddressFault = "INVALID_PATH" | "INVALID_AUTHORITY";
+
+/** The addresses of this service. */
+export class Service {
+  readonly #paths = new Set<string>();
+  readonly #authorities = new Set<string>();
+
+  /** @throws {ConfigurationError} the path is none, or a service URI cannot be one */
+  constructor({ path, serviceUris }: ServiceOptions) {
+    const normal = pathOf(path);
+    if (normal === undefined || path.includes("?")) {
+      throw new ConfigurationError("the path of sessions has to be the path of a URI");
+    }
+    this.#paths.add(normal);
+    for (const uri of serviceUris) {
+      const known = parse(uri);
+      if (known === undefined) {
+        throw new ConfigurationError("serviceUris has to hold absolute https or moqt URIs");
+      }
+      this.#paths.add(known.pathname);
+      this.#authorities.add(known.host);
+    }
+  }
+
+  /** What is wrong with an address, if anything is (SU-05). */
+  faultOf({ path, authority }: Address): AddressFault | undefined {
+    if (authority !== undefined && this.#authorities.size > 0) {
+      const host = parse(`moqt://${authority}`)?.host;
+      if (host === undefined || !this.#authorities.has(host)) return "INVALID_AUTHORITY";
+    }
+    if (path === undefined) return undefined;
+    const normal = pathOf(path);
+    return normal !== undefined && this.#paths.has(normal) ? undefined : "INVALID_PATH";
+  }
+}
+
+/** A path without its query, in its normal form. */
+function pathOf(path: string): string | undefined {
+  return path === "" || /^[/?]/.test(path)
+    ? parse(`moqt://any.example${path}`)?.pathname
+    : undefined;
+}
+
+function parse(uri: string): URL | undefined {
+  const normal = normaliseUri(uri);
+  // Both schemes have one default port, and the URL class knows the parts of https alone.
+  return normal === undefined ? undefined : new URL(normal.replace(/^moqt:/, "https:"));
+}
