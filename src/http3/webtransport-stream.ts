@@ -7,7 +7,7 @@
 
 import { concatBytes } from "../bytes.ts";
 import type { QuicStream, QuicStreamKind } from "../quic/connection.ts";
-import { StreamReset, StreamStopped } from "../quic/errors.ts";
+import { QuicError, StreamReset, StreamStopped } from "../quic/errors.ts";
 import type { ReadableBytes } from "./byte-source.ts";
 import { http3ErrorCodes } from "./error-codes.ts";
 import { fromHttp3Code, toHttp3Code } from "./webtransport-codes.ts";
@@ -35,6 +35,10 @@ export class WebTransportStream implements QuicStream {
   readonly #finish: () => void;
   /** Why every call fails: the session has ended. */
   #gone: Error | undefined;
+  /** Resolves when `#gone` is set. */
+  readonly #abandoned = Promise.withResolvers<void>();
+  /** Why reading fails: this end gave it up. */
+  #stopped: QuicError | undefined;
 
   /**
    * @param source what `stream` carries, behind its preamble
@@ -53,18 +57,21 @@ export class WebTransportStream implements QuicStream {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.finished = promise;
     this.#finish = resolve;
-    void stream.stopped.then(() => this.#ended("sending"));
+    void stream.stopped.then((code) => {
+      if (code !== http3ErrorCodes.WT_SESSION_GONE) this.#ended("sending");
+    });
   }
 
   async read(max?: number): Promise<Uint8Array | null> {
+    if (this.#stopped !== undefined) throw this.#stopped;
     try {
       await this.#open();
       const bytes = await this.#source.read(max);
       if (bytes === null) this.#ended("receiving");
       return bytes;
     } catch (error) {
-      if (error instanceof StreamReset) this.#ended("receiving");
-      throw this.#translate(error);
+      if (error instanceof StreamReset && !isSessionGone(error)) this.#ended("receiving");
+      throw await this.#translate(error);
     }
   }
 
@@ -77,7 +84,7 @@ export class WebTransportStream implements QuicStream {
       await this.#stream.write(preamble === undefined ? bytes : concatBytes(preamble, bytes), fin);
       if (fin) this.#ended("sending");
     } catch (error) {
-      throw this.#translate(error);
+      throw await this.#translate(error);
     }
   }
 
@@ -92,6 +99,9 @@ export class WebTransportStream implements QuicStream {
 
   stopSending(code: bigint): void {
     const wireCode = toHttp3Code(code);
+    if (this.#receiving) {
+      this.#stopped ??= new QuicError("STREAM_ABANDONED", "reading was given up here");
+    }
     this.#open()?.catch(() => {});
     this.#stream.stopSending(wireCode);
     this.#ended("receiving");
@@ -100,6 +110,7 @@ export class WebTransportStream implements QuicStream {
   /** Ends both directions because the session has ended; calls fail with `error` from now on. */
   abandon(error: Error): void {
     this.#gone ??= error;
+    this.#abandoned.resolve();
     this.#stream.reset(http3ErrorCodes.WT_SESSION_GONE);
     this.#stream.stopSending(http3ErrorCodes.WT_SESSION_GONE);
     this.#ended("sending");
@@ -115,7 +126,9 @@ export class WebTransportStream implements QuicStream {
     return this.#opening;
   }
 
-  #translate(error: unknown): unknown {
+  async #translate(error: unknown): Promise<unknown> {
+    // The peer ended the session: of that its CONNECT stream tells, which may arrive later.
+    if (isSessionGone(error)) await this.#abandoned.promise;
     if (this.#gone !== undefined) return this.#gone;
     if (error instanceof StreamReset)
       return new StreamReset(applicationCode(error.applicationCode));
@@ -130,6 +143,13 @@ export class WebTransportStream implements QuicStream {
     else this.#receiving = false;
     if (!this.#sending && !this.#receiving) this.#finish();
   }
+}
+
+function isSessionGone(error: unknown): boolean {
+  return (
+    (error instanceof StreamReset || error instanceof StreamStopped) &&
+    error.applicationCode === http3ErrorCodes.WT_SESSION_GONE
+  );
 }
 
 function applicationCode(code: bigint): bigint {

@@ -101,6 +101,11 @@ export const exact: Fidelity = {
 /** Largest code of WebTransport: it has 32 bits, which every registry of MOQT fits in. */
 export const largestWebTransportCode = 0xffff_ffffn;
 
+/** `code`, or the largest that the carrier has. */
+export function clampedCode(code: bigint, largest: bigint): bigint {
+  return code > largest ? largest : code;
+}
+
 /** Whether codes of 32 bits and resets arrive as they were sent. */
 export function hasExactCodes(fidelity: Fidelity): boolean {
   const { reset, largestResetCode, largestStopCode } = fidelity;

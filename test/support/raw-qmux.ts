@@ -6,37 +6,25 @@
  */
 
 import { concatBytes, utf8 } from "../../src/bytes.ts";
+import { quicVarints } from "../../src/http3/quic-varint.ts";
 import { readFrame } from "../../src/transport/qmux/frame.ts";
 import { type MemorySocket, memorySocketPair } from "./socket-pair.ts";
 
-/** A variable-length integer of RFC 9000 §16, as short as it goes. */
-export function quicVarint(value: bigint | number): Uint8Array {
-  let rest = BigInt(value);
-  const log = rest < 64n ? 0 : rest < 16_384n ? 1 : rest < 1_073_741_824n ? 2 : 3;
-  const bytes = new Uint8Array(1 << log);
-  for (let i = bytes.length - 1; i >= 0; i--) {
-    bytes[i] = Number(rest & 0xffn);
-    rest >>= 8n;
-  }
-  bytes[0] = (bytes[0] as number) | (log << 6);
-  return bytes;
-}
-
 function frame(type: bigint | number, ...fields: (bigint | number | Uint8Array)[]): Uint8Array {
   const parts = [type, ...fields].map((field) =>
-    field instanceof Uint8Array ? field : quicVarint(field),
+    field instanceof Uint8Array ? field : quicVarints(field),
   );
   return concatBytes(...parts);
 }
 
 function withLength(bytes: Uint8Array): Uint8Array {
-  return concatBytes(quicVarint(bytes.length), bytes);
+  return concatBytes(quicVarints(bytes.length), bytes);
 }
 
 /** Transport parameters by id. */
 export function parameters(values: readonly [id: bigint | number, value: bigint | number][]) {
   const body = values.map(([id, value]) =>
-    concatBytes(quicVarint(id), withLength(quicVarint(value))),
+    concatBytes(quicVarints(id), withLength(quicVarints(value))),
   );
   return frame(0x3f51_5330_0d0a_0d0an, withLength(concatBytes(...body)));
 }

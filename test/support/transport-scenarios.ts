@@ -491,10 +491,12 @@ async function endsEverything(here: Transport, there: Transport, close: () => vo
   const reader = await here.openBidi();
   await reader.write(utf8("x"));
   const writer = await here.openUni();
-  const refused = assert.rejects(writeUntilRefused(writer), closedError);
+  // At its close a WebTransport session resets and stops its streams, which may look otherwise.
+  const refusal = there.fidelity.largestStopCode > 0n ? closedError : () => true;
+  const refused = assert.rejects(writeUntilRefused(writer), refusal);
   await accepted(there);
   await accepted(there);
-  const read = assert.rejects(reader.read(), closedError);
+  const read = readToTheClose(reader, there.fidelity.reset);
   const accepting = here.accept();
   const served = echo(there, 5);
   for (let i = 0; i < 5; i++) await ask(here, utf8("still there?"));
@@ -508,9 +510,17 @@ async function endsEverything(here: Transport, there: Transport, close: () => vo
   assert.equal(here.sendDatagram(utf8("x")), false);
   await assert.rejects(here.openBidi(), closedError);
   await assert.rejects(here.openUni(), closedError);
-  await assert.rejects(reader.write(utf8("y")), closedError);
+  await assert.rejects(reader.write(utf8("y")), refusal);
   await there.closed;
   assert.equal(await there.accept(), null);
+}
+
+/** Where the other end cannot reset streams, a read may see a FIN just before the close. */
+async function readToTheClose(stream: TransportStream, resets: boolean): Promise<void> {
+  const read = stream.read();
+  if (resets) return await assert.rejects(read, closedError);
+  const last = await read.catch((error) => (closedError(error) ? null : error));
+  assert.equal(last, null);
 }
 
 function datagrams(scenario: Scenario): void {

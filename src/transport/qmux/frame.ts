@@ -6,6 +6,7 @@
  */
 
 import { concatBytes, utf8 } from "../../bytes.ts";
+import { quicVarints, readQuicVarint } from "../../http3/quic-varint.ts";
 
 /** What a frame means to whoever keeps account of streams and credit. */
 export type Frame =
@@ -217,21 +218,11 @@ class Reader {
     return this.offset >= this.#bytes.length;
   }
 
-  /** A variable-length integer (RFC 9000 §16). */
   integer(): bigint {
-    const first = this.#bytes[this.offset];
-    if (first === undefined) throw new Malformed(frameEncodingError, "a frame ends too early");
-    const length = 1 << (first >> 6);
-    if (this.offset + length > this.#bytes.length) {
-      throw new Malformed(frameEncodingError, "a frame ends too early");
-    }
-    let small = first & 0x3f;
-    const narrow = Math.min(length, 4);
-    for (let i = 1; i < narrow; i++) small = small * 256 + this.#byte(i);
-    let value = BigInt(small);
-    for (let i = narrow; i < length; i++) value = (value << 8n) | BigInt(this.#byte(i));
-    this.offset += length;
-    return value;
+    const read = readQuicVarint(this.#bytes, this.offset);
+    if (read === undefined) throw new Malformed(frameEncodingError, "a frame ends too early");
+    this.offset += read.length;
+    return read.value;
   }
 
   /** An integer as a number; beyond 2^53 - 1 it counts as that, which no session reaches. */
@@ -251,32 +242,15 @@ class Reader {
   rest(): Uint8Array {
     return this.take(this.#bytes.length - this.offset);
   }
-
-  #byte(i: number): number {
-    return this.#bytes[this.offset + i] as number;
-  }
 }
 
 /** CONNECTION_CLOSE (RFC 9000 §19.19) with a transport error code. */
 export function connectionClose(quicCode: bigint, reason: string): Uint8Array {
   const text = utf8(reason);
-  return concatBytes(integers(0x1cn, quicCode, 0n, BigInt(text.length)), text);
+  return concatBytes(quicVarints(0x1c, quicCode, 0, text.length), text);
 }
 
 /** STOP_SENDING (RFC 9000 §19.5). */
 export function stopSending(id: bigint, code: bigint): Uint8Array {
-  return integers(0x05n, id, code);
-}
-
-/** Variable-length integers (RFC 9000 §16), each as short as it goes. */
-function integers(...values: bigint[]): Uint8Array {
-  const bytes: number[] = [];
-  for (const value of values) {
-    const log = value < 0x40n ? 0 : value < 0x4000n ? 1 : value < 0x4000_0000n ? 2 : 3;
-    const marked = value | (BigInt(log) << BigInt((8 << log) - 2));
-    for (let shift = (8 << log) - 8; shift >= 0; shift -= 8) {
-      bytes.push(Number((marked >> BigInt(shift)) & 0xffn));
-    }
-  }
-  return Uint8Array.from(bytes);
+  return quicVarints(0x05, id, code);
 }

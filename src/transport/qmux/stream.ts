@@ -8,6 +8,7 @@
 import { StreamError } from "@moq/qmux";
 import { QuicClosed, QuicError, StreamReset, StreamStopped } from "../../quic/errors.ts";
 import {
+  clampedCode,
   largestWebTransportCode,
   type TransportClose,
   type TransportStream,
@@ -265,7 +266,7 @@ export class QmuxStream implements TransportStream {
 
 /** The library sends 32 bits, as WebTransport does. */
 function wireCode(code: bigint): number {
-  return Number(code > largestWebTransportCode ? largestWebTransportCode : code);
+  return Number(clampedCode(code, largestWebTransportCode));
 }
 
 function wrongDirection(possible: string): QuicError {

@@ -8,6 +8,7 @@ import Session from "@moq/qmux";
 import { QuicClosed } from "../../quic/errors.ts";
 import { shortReason } from "../reason.ts";
 import {
+  clampedCode,
   exact,
   type Fidelity,
   largestWebTransportCode,
@@ -156,7 +157,7 @@ export class QmuxTransport implements Transport {
   close(code: bigint, reason: string): void {
     if (this.#wire.ended !== undefined) return;
     const sent = {
-      code: code > largestWebTransportCode ? largestWebTransportCode : code,
+      code: clampedCode(code, largestWebTransportCode),
       reason: shortReason(reason),
     };
     this.#wire.end({ by: "local", app: true, ...sent });

@@ -1,0 +1,157 @@
+/**
+ * A stream of a browser's WebTransport: FIN, reset and stop told apart, out of what web streams
+ * make of them.
+ *
+ * @module
+ */
+
+import { abandoned, ended, QuicClosed, StreamReset, StreamStopped } from "../../quic/errors.ts";
+import { wrongDirection } from "../../quic/errors.ts";
+import {
+  clampedCode,
+  largestWebTransportCode,
+  type TransportClose,
+  type TransportStream,
+  type TransportStreamKind,
+} from "../transport.ts";
+
+/** The directions that a stream has. */
+export interface StreamHalves {
+  readonly readable?: ReadableStream<Uint8Array>;
+  readonly writable?: WritableStream<Uint8Array>;
+}
+
+type Identity = Pick<TransportStream, "id" | "kind" | "local">;
+
+const empty = new Uint8Array(0);
+
+export class BrowserStream implements TransportStream {
+  readonly id: bigint;
+  readonly kind: TransportStreamKind;
+  readonly local: boolean;
+  readonly stopped: Promise<bigint>;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array> | undefined;
+  readonly #sessionClosed: Promise<TransportClose>;
+  /** What a read was given beyond what it asked for. */
+  #rest = empty;
+  #reading: "open" | "finished" | "abandoned" = "open";
+  #writing: "open" | "finished" | "abandoned" = "open";
+
+  constructor(
+    { id, kind, local }: Identity,
+    { readable, writable }: StreamHalves,
+    sessionClosed: Promise<TransportClose>,
+  ) {
+    this.id = id;
+    this.kind = kind;
+    this.local = local;
+    this.#reader = readable?.getReader();
+    this.#writer = writable?.getWriter();
+    this.#sessionClosed = sessionClosed;
+    this.#reader?.closed.catch(() => {});
+    this.#writer?.ready.catch(() => {});
+    this.stopped = new Promise((resolve) => {
+      this.#writer?.closed.catch((error) => {
+        const code = codeOf(error);
+        if (code !== undefined && this.#writing !== "abandoned") resolve(code);
+      });
+    });
+  }
+
+  async read(max: number = Number.POSITIVE_INFINITY): Promise<Uint8Array | null> {
+    if (this.#reader === undefined) throw wrongDirection("read");
+    if (this.#reading === "abandoned") throw abandoned("read");
+    if (this.#reading === "finished") return null;
+    if (this.#rest.length === 0) {
+      const part = await this.#readPart(this.#reader);
+      if (part === null) return null;
+      this.#rest = part;
+    }
+    const bytes = this.#rest.subarray(0, max);
+    this.#rest = this.#rest.subarray(bytes.length);
+    return bytes;
+  }
+
+  async write(bytes: Uint8Array, fin = false): Promise<void> {
+    const writer = this.#writer;
+    if (writer === undefined) throw wrongDirection("write");
+    if (this.#writing === "abandoned") throw abandoned("write");
+    if (this.#writing === "finished") throw ended();
+    if (fin) this.#writing = "finished";
+    try {
+      if (bytes.length > 0) {
+        await writer.ready;
+        await writer.write(bytes);
+      }
+      // It resolves once the peer has acknowledged all, which nobody waits for.
+      if (fin) writer.close().catch(() => {});
+    } catch (error) {
+      throw await this.#failure(error, "write");
+    }
+  }
+
+  async end(): Promise<void> {
+    if (this.#writing === "finished") return;
+    await this.write(empty, true);
+  }
+
+  reset(code: bigint): void {
+    if (this.#writer === undefined || this.#writing !== "open") return;
+    this.#writing = "abandoned";
+    this.#writer.abort(errorOf(code)).catch(() => {});
+  }
+
+  stopSending(code: bigint): void {
+    if (this.#reader === undefined || this.#reading !== "open") return;
+    this.#reading = "abandoned";
+    this.#rest = empty;
+    this.#reader.cancel(errorOf(code)).catch(() => {});
+  }
+
+  /** The next bytes, at least one; `null` at the FIN. */
+  async #readPart(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | null> {
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        // A read that waits is done, for a web stream, when it is given up.
+        if (this.#reading !== "open") throw abandoned("read");
+        if (done) {
+          this.#reading = "finished";
+          return null;
+        }
+        if (value.length > 0) return value;
+      }
+    } catch (error) {
+      throw await this.#failure(error, "read");
+    }
+  }
+
+  async #failure(error: unknown, what: "read" | "write"): Promise<unknown> {
+    if (this[what === "read" ? "isReadAbandoned" : "isWriteAbandoned"]) return abandoned(what);
+    const code = codeOf(error);
+    if (code === undefined) return new QuicClosed(await this.#sessionClosed);
+    return what === "read" ? new StreamReset(code) : new StreamStopped(code);
+  }
+
+  private get isReadAbandoned(): boolean {
+    return this.#reading === "abandoned";
+  }
+
+  private get isWriteAbandoned(): boolean {
+    return this.#writing === "abandoned";
+  }
+}
+
+/** The code of a reset or a stop; `undefined` where the session has ended. */
+function codeOf(error: unknown): bigint | undefined {
+  const { source, streamErrorCode } = error as Partial<WebTransportError>;
+  if (source === "session") return undefined;
+  return typeof streamErrorCode === "number" ? BigInt(streamErrorCode) : undefined;
+}
+
+/** What tells a web stream the code to end with. */
+function errorOf(code: bigint): WebTransportError {
+  const streamErrorCode = Number(clampedCode(code, largestWebTransportCode));
+  return new WebTransportError("", { source: "stream", streamErrorCode });
+}
