@@ -8,11 +8,11 @@
 /** What separates the members of a List (RFC 9651 §4.2.1). */
 const separator = /[ \t]*,[ \t]*/y;
 const string = /"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"/y;
-/** The bare items that a parameter may have (RFC 9651 §3.3). */
+/** The bare items that a parameter may have (RFC 9651 §3.3); the longer form comes first. */
 const bareItems: readonly RegExp[] = [
   string,
-  /@?-?\d{1,15}/, // Integer, Date
   /-?\d{1,12}\.\d{1,3}/, // Decimal
+  /@?-?\d{1,15}/, // Integer, Date
   /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*/, // Token
   /:[A-Za-z0-9+/=]*:/, // Byte Sequence
   /\?[01]/, // Boolean
