@@ -100,7 +100,8 @@ class BrowserTransport implements Transport {
   onDatagram: ((bytes: Uint8Array) => void) | undefined;
 
   readonly #session: NewerWebTransport;
-  readonly #incoming: readonly Arrivals[];
+  /** The kind that comes first where both have a stream is in front. */
+  readonly #incoming: Arrivals[];
   readonly #datagrams: WritableStreamDefaultWriter<Uint8Array> | undefined;
   /** Streams so far, by who opened them and of which kind; ids are numbered as QUIC numbers them. */
   readonly #counts = { localBidi: 0n, peerBidi: 0n, localUni: 0n, peerUni: 0n };
@@ -140,12 +141,11 @@ class BrowserTransport implements Transport {
   }
 
   async accept(): Promise<TransportStream | null> {
+    const { stream, from } = await Promise.race(this.#incoming.map((kind) => kind.next()));
+    from.take();
     // Kinds take turns, so that neither keeps the other waiting.
-    this.#incoming.toReversed();
-    const [one, other] = this.#incoming as [Arrivals, Arrivals];
-    const [first, arrivals] = await Promise.race([one.next(), other.next()]);
-    arrivals.take();
-    if (first !== null) return first;
+    this.#incoming.reverse();
+    if (stream !== null) return stream;
     await this.closed;
     return null;
   }
@@ -220,22 +220,28 @@ class BrowserTransport implements Transport {
   }
 }
 
+interface Arrival {
+  /** `null` once the session has ended. */
+  readonly stream: TransportStream | null;
+  readonly from: Arrivals;
+}
+
 /** The streams of one kind that the peer opens. */
 class Arrivals {
   readonly #reader: ReadableStreamDefaultReader;
   readonly #wrap: (stream: never) => TransportStream;
-  #next: Promise<[TransportStream | null, Arrivals]> | undefined;
+  #next: Promise<Arrival> | undefined;
 
   constructor(streams: ReadableStream, wrap: (stream: never) => TransportStream) {
     this.#reader = streams.getReader();
     this.#wrap = wrap;
   }
 
-  /** The next stream, the same one until it is taken; `null` once the session has ended. */
-  next(): Promise<[TransportStream | null, Arrivals]> {
+  /** The next one, and the same again until it is taken. */
+  next(): Promise<Arrival> {
     this.#next ??= this.#reader.read().then(
-      ({ done, value }) => [done ? null : this.#wrap(value as never), this],
-      () => [null, this],
+      ({ done, value }) => ({ stream: done ? null : this.#wrap(value as never), from: this }),
+      () => ({ stream: null, from: this }),
     );
     return this.#next;
   }

@@ -5,8 +5,14 @@
  * @module
  */
 
-import { abandoned, ended, QuicClosed, StreamReset, StreamStopped } from "../../quic/errors.ts";
-import { wrongDirection } from "../../quic/errors.ts";
+import {
+  abandoned,
+  ended,
+  QuicClosed,
+  StreamReset,
+  StreamStopped,
+  wrongDirection,
+} from "../../quic/errors.ts";
 import {
   clampedCode,
   largestWebTransportCode,
@@ -34,7 +40,7 @@ export class BrowserStream implements TransportStream {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array> | undefined;
   readonly #sessionClosed: Promise<TransportClose>;
   /** What a read was given beyond what it asked for. */
-  #rest = empty;
+  #rest: Uint8Array = empty;
   #reading: "open" | "finished" | "abandoned" = "open";
   #writing: "open" | "finished" | "abandoned" = "open";
 
@@ -127,19 +133,13 @@ export class BrowserStream implements TransportStream {
     }
   }
 
+  /** What a failure of a web stream means. */
   async #failure(error: unknown, what: "read" | "write"): Promise<unknown> {
-    if (this[what === "read" ? "isReadAbandoned" : "isWriteAbandoned"]) return abandoned(what);
+    const state = what === "read" ? this.#reading : this.#writing;
+    if (state === "abandoned") return abandoned(what);
     const code = codeOf(error);
     if (code === undefined) return new QuicClosed(await this.#sessionClosed);
     return what === "read" ? new StreamReset(code) : new StreamStopped(code);
-  }
-
-  private get isReadAbandoned(): boolean {
-    return this.#reading === "abandoned";
-  }
-
-  private get isWriteAbandoned(): boolean {
-    return this.#writing === "abandoned";
   }
 }
 
