@@ -80,3 +80,18 @@ export class QuicClosed extends QuicError {
     this.close = close;
   }
 }
+
+/** Reading or writing against the direction of a unidirectional stream. */
+export function wrongDirection(what: "read" | "write"): QuicError {
+  return new QuicError("WRONG_DIRECTION", `cannot ${what}: the stream goes the other way only`);
+}
+
+/** Reading or writing where this side has given the direction up. */
+export function abandoned(what: "read" | "write"): QuicError {
+  return new QuicError("STREAM_ABANDONED", `cannot ${what}: this side gave the direction up`);
+}
+
+/** Writing after FIN. */
+export function ended(): QuicError {
+  return new QuicError("STREAM_ENDED", "cannot write after the end of the stream");
+}

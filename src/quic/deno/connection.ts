@@ -1,0 +1,210 @@
+/**
+ * A connection over Deno's own QUIC stack (quinn).
+ *
+ * @module
+ */
+
+import { Arrivals } from "../arrivals.ts";
+import type { QuicClose, QuicConnection, QuicStream, QuicStreamKind } from "../connection.ts";
+import { QuicClosed, QuicError } from "../errors.ts";
+import { applicationClose, messageOf, transportClose } from "./close.ts";
+import type { DenoQuicConnection } from "./runtime.ts";
+import { DenoStream, type StreamOwner } from "./stream.ts";
+
+/** Streams of the peer that wait to be accepted, after which no more are fetched. */
+const MAX_WAITING = 64;
+/** Datagrams that the stack has not taken yet, after which more are dropped. */
+const MAX_DATAGRAMS_PENDING = 64;
+/** How long `close` waits for writes to be taken, and then for their bytes to arrive. */
+const TAKE_GRACE = 250;
+const ARRIVE_GRACE = 50;
+
+/**
+ * Limits of this stack, all of Deno's API: RESET_STREAM cannot be sent (`reset` arrives as FIN, and
+ * not before a blocked write is done), STOP_SENDING goes out with code 0 and shows up in `stopped`
+ * at the next write only, certificates of the peer are not shown, and a close is always one of the
+ * application. `canOpen` is false while an open waits for credit, and true otherwise.
+ */
+export class DenoConnection implements QuicConnection, StreamOwner {
+  readonly alpn: string;
+  readonly sni: string | undefined;
+  readonly peerCertificates: readonly Uint8Array[] = [];
+  readonly remote: { readonly address: string; readonly port: number };
+  readonly capabilities = { resetOut: false, stopCodeOut: false };
+  readonly closed: Promise<QuicClose>;
+  readonly #native: DenoQuicConnection;
+  readonly #arrivals = new Arrivals<DenoStream>();
+  readonly #opening = { bidi: 0, uni: 0 };
+  readonly #pendingWrites = new Set<Promise<void>>();
+  #wroteAt = Number.NEGATIVE_INFINITY;
+  /** Wakes a pump that waits for room among the arrivals. */
+  #roomMade: (() => void)[] = [];
+  #localClose: QuicClose | undefined;
+  #close: QuicClose | undefined;
+  #onDatagram: ((bytes: Uint8Array) => void) | undefined;
+  #receivingDatagrams = false;
+  #datagramsPending = 0;
+
+  constructor(native: DenoQuicConnection, sni: string | undefined) {
+    this.#native = native;
+    this.alpn = native.protocol ?? "";
+    this.sni = sni;
+    const { hostname, port } = native.remoteAddr;
+    this.remote = { address: hostname.replace(/^::ffff:(?=\d+\.)/, ""), port };
+    this.closed = this.#watch();
+    void this.#pump(native.incomingBidirectionalStreams, (stream) =>
+      this.#arrivals.push(new DenoStream(this, stream.readable, stream.writable, false)),
+    );
+    void this.#pump(native.incomingUnidirectionalStreams, (stream) =>
+      this.#arrivals.push(new DenoStream(this, stream, undefined, false)),
+    );
+  }
+
+  get maxDatagramSize(): number {
+    return this.#close === undefined ? this.#native.maxDatagramSize : 0;
+  }
+
+  async #watch(): Promise<QuicClose> {
+    let close: QuicClose;
+    try {
+      close = applicationClose(await this.#native.closed);
+    } catch (error) {
+      close = transportClose(error);
+    }
+    this.#close = this.#localClose ?? close;
+    this.#arrivals.close();
+    this.#makeRoom();
+    return this.#close;
+  }
+
+  async #pump<T>(streams: ReadableStream<T>, take: (stream: T) => void): Promise<void> {
+    const reader = streams.getReader();
+    try {
+      for (;;) {
+        while (this.#arrivals.length >= MAX_WAITING && this.#close === undefined) {
+          await new Promise<void>((resolve) => this.#roomMade.push(resolve));
+        }
+        const { value, done } = await reader.read();
+        if (done) return;
+        take(value);
+      }
+    } catch {
+      // The connection has ended; `closed` says how.
+    }
+  }
+
+  #makeRoom(): void {
+    for (const wake of this.#roomMade.splice(0)) wake();
+  }
+
+  async accept(): Promise<QuicStream | null> {
+    const stream = await this.#arrivals.next();
+    this.#makeRoom();
+    return stream;
+  }
+
+  openBidi(): Promise<QuicStream> {
+    return this.#open("bidi", async () => {
+      const stream = await this.#native.createBidirectionalStream({ waitUntilAvailable: true });
+      return new DenoStream(this, stream.readable, stream.writable, true);
+    });
+  }
+
+  openUni(): Promise<QuicStream> {
+    return this.#open("uni", async () => {
+      const stream = await this.#native.createUnidirectionalStream({ waitUntilAvailable: true });
+      return new DenoStream(this, undefined, stream, true);
+    });
+  }
+
+  async #open(kind: QuicStreamKind, open: () => Promise<QuicStream>): Promise<QuicStream> {
+    if (this.#localClose !== undefined) throw new QuicClosed(this.#localClose);
+    this.#opening[kind]++;
+    try {
+      return await open();
+    } catch (error) {
+      throw await this.errorFor(error);
+    } finally {
+      this.#opening[kind]--;
+    }
+  }
+
+  canOpen(kind: QuicStreamKind): boolean {
+    return this.#ending === undefined && this.#opening[kind] === 0;
+  }
+
+  /** The close that has happened, or that this side has begun. */
+  get #ending(): QuicClose | undefined {
+    return this.#close ?? this.#localClose;
+  }
+
+  sendDatagram(bytes: Uint8Array): boolean {
+    if (this.#ending !== undefined || bytes.length > this.maxDatagramSize) return false;
+    if (this.#datagramsPending >= MAX_DATAGRAMS_PENDING) return false;
+    this.#datagramsPending++;
+    const sent = () => {
+      this.#datagramsPending--;
+    };
+    this.#native.sendDatagram(bytes).then(sent, sent);
+    return true;
+  }
+
+  get onDatagram(): ((bytes: Uint8Array) => void) | undefined {
+    return this.#onDatagram;
+  }
+
+  set onDatagram(handler: ((bytes: Uint8Array) => void) | undefined) {
+    this.#onDatagram = handler;
+    if (handler === undefined || this.#receivingDatagrams) return;
+    this.#receivingDatagrams = true;
+    void this.#receiveDatagrams();
+  }
+
+  async #receiveDatagrams(): Promise<void> {
+    try {
+      for (;;) {
+        const bytes = await this.#native.readDatagram();
+        this.#onDatagram?.(bytes);
+      }
+    } catch {
+      // The connection has ended; `closed` says how.
+    }
+  }
+
+  close(code: bigint, reason: string): void {
+    if (this.#ending !== undefined) return;
+    this.#localClose = { by: "local", app: true, code, reason };
+    void this.#delivered().then(() => {
+      this.#native.close({ closeCode: Number(code), reason });
+    });
+  }
+
+  /** Gives what was written a chance to arrive: the stack drops what it still holds at a close. */
+  async #delivered(): Promise<void> {
+    if (this.#pendingWrites.size > 0) {
+      await Promise.race([Promise.allSettled(this.#pendingWrites), delay(TAKE_GRACE)]);
+    }
+    const remaining = this.#wroteAt + ARRIVE_GRACE - performance.now();
+    if (remaining > 0) await Promise.race([this.closed, delay(remaining)]);
+  }
+
+  sending(done: Promise<void>): void {
+    const settle = () => {
+      this.#pendingWrites.delete(done);
+      this.#wroteAt = performance.now();
+    };
+    this.#pendingWrites.add(done);
+    done.then(settle, settle);
+  }
+
+  async errorFor(error: unknown): Promise<QuicError> {
+    // Streams fail a moment before the connection's own promise tells why.
+    const close = this.#ending ?? (await Promise.race([this.closed, delay(100)]));
+    if (close !== undefined) return new QuicClosed(close);
+    return new QuicError("STREAM_ABANDONED", `the stream failed: ${messageOf(error)}`);
+  }
+}
+
+function delay(milliseconds: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

@@ -1,0 +1,635 @@
+/**
+ * One quiche connection inside the Worker: feeds it, asks it for what is new, and passes that on as
+ * far as the main thread has room.
+ *
+ * @module
+ */
+
+import { utf8 } from "../../../bytes.ts";
+import type { QuicClose } from "../../connection.ts";
+import {
+  type Address,
+  allowance,
+  type ConnectionCommand,
+  type ConnectionEvent,
+  MAX_DATAGRAMS,
+  MAX_UNACCEPTED_STREAMS,
+  TELL_AFTER,
+} from "../messages.ts";
+import { type Native, type NativeConnection, nativeFault } from "./native.ts";
+import type { PacketWriter } from "./packet-writer.ts";
+import { SeenStreams } from "./seen-streams.ts";
+import { EngineStream } from "./stream.ts";
+
+/** Milliseconds in which a handshake has to be done. */
+const HANDSHAKE_TIMEOUT = 10_000;
+/** How long a close waits, at most, for what was written to be sent and to arrive. */
+const CLOSE_GRACE = 500;
+/** Added to two round trips when guessing that what was sent has arrived: the peer's ack delay. */
+const ARRIVE_MARGIN = 30;
+/** Milliseconds that an acknowledgement waits for data to travel with. */
+const ANSWER_TIME = 2;
+/** Packets that are no longer carry acknowledgements and the like only. */
+const ACK_LENGTH = 100;
+/** Bytes that a FIN without data takes, at most, and those that its packet needs, with a margin. */
+const FIN_LENGTH = 18;
+const FIN_ROOM = 128;
+/** Streams looked at for STOP_SENDING in one go. */
+const SWEEP_STEP = 32;
+/** Largest piece of a stream that is passed on at once. */
+const READ_SIZE = 64 * 1024;
+
+const readBuffer = new Uint8Array(READ_SIZE);
+const nothing = new Uint8Array(0);
+
+type EventBody<E = ConnectionEvent> = E extends ConnectionEvent ? Omit<E, "connection"> : never;
+
+export interface EngineConnectionOptions {
+  readonly native: Native;
+  readonly connection: NativeConnection;
+  readonly isServer: boolean;
+  readonly local: Address;
+  readonly remote: Address;
+  readonly now: number;
+  readonly emit: (event: ConnectionEvent) => void;
+  /** Asks for a call of `process` and `flush` soon. */
+  readonly wake: () => void;
+}
+
+export class EngineConnection {
+  readonly id: number;
+  /** Connection IDs under which packets find it, as the engine keys them. */
+  readonly keys: string[] = [];
+  readonly remote: Address;
+  readonly #native: Native;
+  readonly #quic: NativeConnection;
+  readonly #isServer: boolean;
+  readonly #path: { from: Address; to: Address };
+  readonly #emitEvent: (event: ConnectionEvent) => void;
+  readonly #wake: () => void;
+  readonly #streams = new Map<number, EngineStream>();
+  readonly #seen = new SeenStreams();
+  /** Streams with bytes that quiche has not taken. */
+  readonly #blocked = new Set<EngineStream>();
+  /** Streams that quiche has taken bytes of since packets were last sent. */
+  readonly #unsent = new Set<EngineStream>();
+  /** Streams of which a FIN without bytes is to be sent: see {@link #sendFins}. */
+  readonly #finishing = new Set<EngineStream>();
+  /** By stream: bytes that were written, or dropped, and that the main thread was not told of. */
+  readonly #untold = new Map<number, number>();
+  #untoldBytes = 0;
+  #unread = 0;
+  #unaccepted = 0;
+  #datagramsTaken = 0;
+  #datagramsUnread = 0;
+  /** How many local streams of each kind quiche knows, and how many it may. */
+  readonly #opened = { bidi: 0, uni: 0 };
+  readonly #credit = { bidi: 0, uni: 0 };
+  #sweep: IterableIterator<EngineStream> | undefined;
+  #sweepLeft = 0;
+  readonly #startedAt: number;
+  #connected = false;
+  #ended = false;
+  /** When stream data was last handed to quiche or to the socket. */
+  #dataAt = Number.NEGATIVE_INFINITY;
+  #closing: { close: QuicClose; deadline: number } | undefined;
+  #closeSent = false;
+  /** Whether data went to the main thread in this turn. */
+  #handedOver = false;
+  /** Whether something but packets happened in this turn. */
+  #urgent = false;
+  /** When packets that were held back go out at the latest. */
+  #answerBy: number | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+
+  constructor(id: number, options: EngineConnectionOptions) {
+    this.id = id;
+    this.remote = options.remote;
+    this.#native = options.native;
+    this.#quic = options.connection;
+    this.#isServer = options.isServer;
+    this.#path = { from: options.remote, to: options.local };
+    this.#startedAt = options.now;
+    this.#emitEvent = options.emit;
+    this.#wake = options.wake;
+  }
+
+  /** Whether it has told its end; it may still have to answer late packets. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether it can be forgotten. */
+  get isOver(): boolean {
+    return this.#ended && (this.#quic.isClosed() || !this.#connected);
+  }
+
+  get handshaking(): boolean {
+    return !this.#connected;
+  }
+
+  #emit(body: EventBody): void {
+    this.#emitEvent({ connection: this.id, ...body } as ConnectionEvent);
+  }
+
+  /** Feeds a datagram from `from`. What quiche makes of bad ones is its own end, or nothing. */
+  receive(datagram: Uint8Array, from: Address): void {
+    const { host, port } = this.#path.from;
+    if (from.port !== port || from.host !== host) this.#path.from = from;
+    try {
+      this.#quic.recv(datagram, this.#path);
+    } catch {
+      // A packet that quiche refuses is dropped; a fatal one shows in localError().
+    }
+    this.#sweepLeft = this.#streams.size;
+  }
+
+  /** Everything but sending: passes on what is new, retries what was blocked. */
+  process(now: number): void {
+    if (!this.#connected && this.#quic.isEstablished()) this.#tellConnected();
+    if (this.#connected && !this.#ended) {
+      this.#readAll();
+      this.#writeBlocked(now);
+      this.#tellCredit();
+      this.#readDatagrams();
+      this.#sweepStopped();
+    }
+    this.#proceedWithClose(now);
+    this.#tellEnd(now);
+  }
+
+  /** Writes every packet that may go out now, and sets the timer. */
+  flush(out: PacketWriter, now: number): void {
+    if (!this.#waitForAnswer(now)) {
+      this.#sendPackets(out, now);
+      if (this.#finishing.size > 0) this.#sendFins(out, now);
+    }
+    this.#tellWritten();
+    this.#tellDatagramsTaken();
+    this.#setTimer(now);
+    if (this.#sweepLeft > 0 && !this.#ended) this.#wake();
+  }
+
+  /**
+   * Whether to hold packets back for a moment, since the application has just been handed data and
+   * its answer can take the acknowledgement along. At most one turn in a row is held back, and only
+   * where packets alone have caused it, so that a bulk transfer is acknowledged all the time.
+   */
+  #waitForAnswer(now: number): boolean {
+    const waits = this.#handedOver && !this.#urgent && this.#answerBy === undefined;
+    this.#answerBy = waits ? now + ANSWER_TIME : undefined;
+    this.#handedOver = false;
+    this.#urgent = false;
+    return waits;
+  }
+
+  #sendPackets(out: PacketWriter, now: number): void {
+    for (;;) {
+      const sent = this.#send(out.room);
+      if (sent === null) break;
+      const [length, { to }] = sent;
+      out.push(length, to);
+      if (length > ACK_LENGTH && this.#connected) this.#dataAt = now;
+    }
+    this.#unsent.clear();
+  }
+
+  /**
+   * Sends FINs that come after the last byte has gone.
+   *
+   * quiche 0.18 takes a stream for complete once all bytes are acknowledged, also where the FIN is
+   * still waiting, and never sends it then. So a FIN is handed over only when it can leave in the
+   * next packet, before any acknowledgement is fed: nothing else waits, and the window has room.
+   */
+  #sendFins(out: PacketWriter, now: number): void {
+    let used = 0;
+    for (const stream of this.#finishing) {
+      try {
+        if (this.#quic.streamCapacity(stream.id) - used < FIN_ROOM) continue;
+        used += FIN_LENGTH;
+        this.#quic.streamSend(stream.id, nothing, true);
+      } catch (error) {
+        this.#writeFailed(stream, error);
+        continue;
+      }
+      this.#writingDone(stream);
+      this.#dataAt = now;
+    }
+    this.#sendPackets(out, now);
+  }
+
+  #send(room: Uint8Array): ReturnType<NativeConnection["send"]> {
+    try {
+      return this.#quic.send(room);
+    } catch {
+      // quiche has closed the connection for a fault; the next call sends that close.
+      return null;
+    }
+  }
+
+  #tellConnected(): void {
+    this.#connected = true;
+    this.#emit({
+      type: "connected",
+      alpn: new TextDecoder().decode(this.#quic.applicationProto()),
+      sni: this.#quic.serverName() ?? undefined,
+      peerCertificates: this.#quic.peerCertChain() ?? [],
+      remote: this.remote,
+      maxDatagramSize: this.#quic.dgramMaxWritableLen() ?? 0,
+    });
+  }
+
+  // Reading
+
+  #readAll(): void {
+    if (!this.#quic.isReadable()) return;
+    for (const id of this.#quic.readable()) {
+      const stream = this.#streams.get(id) ?? this.#meet(id);
+      if (stream !== undefined) this.#read(stream);
+    }
+  }
+
+  /** The record for a readable stream that has none; `undefined` where it is not to be read now. */
+  #meet(id: number): EngineStream | undefined {
+    if (isLocal(id, this.#isServer) || !this.#seen.isNew(id)) {
+      this.#swallow(id);
+      return undefined;
+    }
+    if (this.#unaccepted >= MAX_UNACCEPTED_STREAMS) return undefined;
+    this.#seen.see(id);
+    this.#unaccepted++;
+    const stream = new EngineStream(id, true, !isUni(id), true);
+    this.#streams.set(id, stream);
+    this.#emit({ type: "stream", stream: id });
+    return stream;
+  }
+
+  /** Takes what is left of a stream that this side is done with, so that quiche forgets it. */
+  #swallow(id: number): void {
+    try {
+      while (this.#quic.streamRecv(id, readBuffer) !== null);
+    } catch {
+      // Its reset, or its end.
+    }
+  }
+
+  /** Passes on as much of a stream as there is room for, or all of it at the very end. */
+  #read(stream: EngineStream, regardless = false): void {
+    if (stream.readDone) {
+      this.#swallow(stream.id);
+      return;
+    }
+    for (;;) {
+      const room = regardless ? READ_SIZE : allowance(stream.unread, this.#unread);
+      if (room === 0) return;
+      let got: [number, boolean] | null;
+      try {
+        got = this.#quic.streamRecv(stream.id, readBuffer.subarray(0, Math.min(room, READ_SIZE)));
+      } catch (error) {
+        const fault = nativeFault(error);
+        if (fault.type !== "reset") return;
+        this.#emit({ type: "reset", stream: stream.id, code: fault.code });
+        this.#readingDone(stream);
+        return;
+      }
+      if (got === null) return;
+      const [length, fin] = got;
+      stream.unread += length;
+      this.#unread += length;
+      this.#emit({ type: "data", stream: stream.id, bytes: readBuffer.slice(0, length), fin });
+      this.#handedOver = true;
+      if (fin) {
+        this.#readingDone(stream);
+        return;
+      }
+    }
+  }
+
+  #readingDone(stream: EngineStream): void {
+    stream.readDone = true;
+    this.#forgetIfDone(stream);
+  }
+
+  #readDatagrams(): void {
+    while (this.#datagramsUnread < MAX_DATAGRAMS) {
+      const bytes = this.#quic.dgramRecvVec();
+      if (bytes === null) return;
+      this.#datagramsUnread++;
+      this.#emit({ type: "datagram", bytes: new Uint8Array(bytes) });
+    }
+  }
+
+  // Writing
+
+  #writeBlocked(now: number): void {
+    // A stream that is still blocked afterwards has moved to the end: each gets its turn.
+    for (const stream of [...this.#blocked]) this.#write(stream, now);
+  }
+
+  #write(stream: EngineStream, now: number): void {
+    this.#blocked.delete(stream);
+    for (let next = stream.first; next !== undefined; next = stream.first) {
+      if (next.bytes.length === 0 && stream.exists && !this.#unsent.has(stream)) {
+        this.#finishing.add(stream);
+        return;
+      }
+      let taken: number | null;
+      try {
+        taken = this.#quic.streamSend(stream.id, next.bytes, next.fin);
+      } catch (error) {
+        this.#writeFailed(stream, error);
+        return;
+      }
+      if (taken !== null) this.#exists(stream);
+      if (taken === null || (taken === 0 && next.bytes.length > 0)) break;
+      this.#dataAt = now;
+      this.#unsent.add(stream);
+      this.#countWritten(stream.id, taken);
+      stream.took(taken);
+      if (taken < next.bytes.length) break;
+      if (next.fin) {
+        this.#writingDone(stream);
+        return;
+      }
+    }
+    if (stream.hasWaiting) this.#blocked.add(stream);
+  }
+
+  #writeFailed(stream: EngineStream, error: unknown): void {
+    const fault = nativeFault(error);
+    if (fault.type === "stopped") {
+      this.#emit({ type: "stopped", stream: stream.id, code: fault.code });
+    }
+    this.#writingDone(stream);
+  }
+
+  #writingDone(stream: EngineStream): void {
+    this.#countWritten(stream.id, stream.discard());
+    this.#blocked.delete(stream);
+    this.#finishing.delete(stream);
+    this.#forgetIfDone(stream);
+  }
+
+  #countWritten(id: number, count: number): void {
+    if (count === 0) return;
+    this.#untold.set(id, (this.#untold.get(id) ?? 0) + count);
+    this.#untoldBytes += count;
+  }
+
+  #tellWritten(): void {
+    if (this.#untoldBytes < TELL_AFTER && this.#blocked.size === 0) return;
+    for (const [stream, count] of this.#untold) this.#emit({ type: "written", stream, count });
+    this.#untold.clear();
+    this.#untoldBytes = 0;
+  }
+
+  #forgetIfDone(stream: EngineStream): void {
+    if (stream.readDone && stream.writeDone) this.#streams.delete(stream.id);
+  }
+
+  /** Looks for STOP_SENDING on some of the streams that nothing is being written to. */
+  #sweepStopped(): void {
+    for (let step = 0; step < SWEEP_STEP && this.#sweepLeft > 0; step++) {
+      this.#sweepLeft--;
+      const next = this.#sweep?.next();
+      if (next === undefined || next.done) {
+        this.#sweep = this.#streams.values();
+        continue;
+      }
+      const stream = next.value;
+      if (stream.writeDone || !stream.exists) continue;
+      try {
+        this.#quic.streamCapacity(stream.id);
+      } catch (error) {
+        if (nativeFault(error).type === "stopped") this.#writeFailed(stream, error);
+      }
+    }
+  }
+
+  // Credit
+
+  /** Notes that quiche now knows a stream, which uses up credit where it is ours. */
+  #exists(stream: EngineStream): void {
+    if (stream.exists) return;
+    stream.exists = true;
+    const kind = isUni(stream.id) ? "uni" : "bidi";
+    this.#opened[kind] = Math.max(this.#opened[kind], Math.floor(stream.id / 4) + 1);
+  }
+
+  #tellCredit(): void {
+    const bidi = this.#opened.bidi + this.#quic.peerStreamsLeftBidi();
+    const uni = this.#opened.uni + this.#quic.peerStreamsLeftUni();
+    if (bidi <= this.#credit.bidi && uni <= this.#credit.uni) return;
+    this.#credit.bidi = Math.max(this.#credit.bidi, bidi);
+    this.#credit.uni = Math.max(this.#credit.uni, uni);
+    this.#emit({ type: "credit", ...this.#credit });
+  }
+
+  // Commands
+
+  perform(command: ConnectionCommand, now: number): void {
+    this.#urgent = true;
+    if (command.type === "close") {
+      this.#beginClose(command.app, command.code, command.reason, now);
+    } else if (command.type === "accepted") {
+      this.#unaccepted -= command.count;
+    } else if (command.type === "datagram") {
+      this.#sendDatagram(command.bytes);
+    } else if (command.type === "datagrams-taken") {
+      this.#datagramsUnread -= command.count;
+    } else if (command.type === "consumed") {
+      this.#consumed(command.stream, command.count);
+    } else if (!this.#ended) {
+      this.#performOnStream(command, now);
+    }
+  }
+
+  #performOnStream(
+    command: Extract<ConnectionCommand, { type: "write" | "reset" | "stop" }>,
+    now: number,
+  ): void {
+    const stream = this.#streams.get(command.stream) ?? this.#openLocal(command.stream);
+    if (command.type === "write") {
+      if (stream === undefined || stream.writeDone) {
+        this.#countWritten(command.stream, command.bytes.length);
+        return;
+      }
+      stream.append(command.bytes, command.fin);
+      if (!this.#blocked.has(stream)) this.#write(stream, now);
+    } else if (stream === undefined) {
+      return;
+    } else if (command.type === "reset") {
+      if (stream.writeDone) return;
+      this.#shutdown(stream, this.#native.Shutdown.Write, command.code);
+      this.#writingDone(stream);
+    } else {
+      if (stream.readDone) return;
+      this.#shutdown(stream, this.#native.Shutdown.Read, command.code);
+      this.#readingDone(stream);
+    }
+  }
+
+  /** The record for a stream of this side that was not used before. */
+  #openLocal(id: number): EngineStream | undefined {
+    if (!isLocal(id, this.#isServer) || !this.#seen.isNew(id)) return undefined;
+    this.#seen.see(id);
+    const stream = new EngineStream(id, !isUni(id), true, false);
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  #shutdown(stream: EngineStream, direction: number, code: bigint): void {
+    try {
+      if (!stream.exists) {
+        // quiche says nothing on the wire of a stream that it has not seen used.
+        this.#quic.streamSend(stream.id, nothing, false);
+        this.#exists(stream);
+      }
+      this.#quic.streamShutdown(stream.id, direction, Number(code));
+    } catch {
+      // The peer was faster: the stream is over.
+    }
+  }
+
+  #consumed(id: number, count: number): void {
+    this.#unread -= count;
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return;
+    stream.unread -= count;
+    // quiche keeps it readable; the next process() reads on.
+  }
+
+  #sendDatagram(bytes: Uint8Array): void {
+    this.#datagramsTaken++;
+    if (this.#ended) return;
+    try {
+      this.#quic.dgramSend(bytes);
+    } catch {
+      // Too long for the path now: dropped, as datagrams may be.
+    }
+  }
+
+  #tellDatagramsTaken(): void {
+    if (this.#datagramsTaken === 0) return;
+    this.#emit({ type: "datagrams-taken", count: this.#datagramsTaken });
+    this.#datagramsTaken = 0;
+  }
+
+  // The end
+
+  #beginClose(app: boolean, code: bigint, reason: string, now: number): void {
+    if (this.#closing !== undefined || this.#ended) return;
+    const close = { by: "local", app, code, reason } as const;
+    this.#closing = { close, deadline: now + CLOSE_GRACE };
+  }
+
+  /** Sends the close once what was written has likely arrived: quiche drops the rest with it. */
+  #proceedWithClose(now: number): void {
+    if (this.#closing === undefined || this.#closeSent) return;
+    if (now < this.#closeAt()) return;
+    const { app, code, reason } = this.#closing.close;
+    this.#closeSent = true;
+    try {
+      this.#quic.close(app, Number(code), utf8(reason));
+    } catch {
+      // It has ended otherwise.
+    }
+  }
+
+  #closeAt(): number {
+    const { deadline } = this.#closing as { deadline: number };
+    if (!this.#connected) return 0;
+    if (this.#blocked.size > 0 || this.#finishing.size > 0) return deadline;
+    const roundTrip = this.#quic.pathStats()[0]?.rtt ?? 0;
+    return Math.min(deadline, this.#dataAt + 2 * roundTrip + ARRIVE_MARGIN);
+  }
+
+  #tellEnd(now: number): void {
+    if (this.#ended) return;
+    const close = this.#endOf(now);
+    if (close === undefined) return;
+    this.#ended = true;
+    if (this.#connected) {
+      for (const stream of this.#streams.values()) this.#read(stream, true);
+    }
+    this.#emit({ type: "closed", close });
+    this.#streams.clear();
+    this.#blocked.clear();
+    this.#finishing.clear();
+    this.#untold.clear();
+  }
+
+  #endOf(now: number): QuicClose | undefined {
+    const theirs = this.#quic.peerError();
+    if (theirs !== null) return closeOf("remote", theirs);
+    if (this.#closeSent) return this.#closing?.close;
+    const ours = this.#quic.localError();
+    if (ours !== null) return closeOf("local", ours);
+    const handshakeLate = !this.#connected && now - this.#startedAt >= HANDSHAKE_TIMEOUT;
+    const idle = this.#quic.isTimedOut() || handshakeLate;
+    // Ended, and neither side nor time has done it: a stateless reset.
+    if (!idle && !this.#quic.isDraining() && !this.#quic.isClosed()) return undefined;
+    return { by: idle ? "idle" : "remote", app: false, code: 0n, reason: "" };
+  }
+
+  // Time
+
+  #setTimer(now: number): void {
+    const at = this.#nextTime(now);
+    if (at >= this.#timerAt && this.#timer !== undefined) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = Number.isFinite(at)
+      ? setTimeout(() => this.#timerFired(), Math.max(1, at - now))
+      : undefined;
+  }
+
+  /** When something has to happen: quiche's timer, the handshake's, the close's. */
+  #nextTime(now: number): number {
+    const wait = this.#quic.timeout();
+    // quiche rounds down to milliseconds: one more, so that the time has come for sure.
+    let at = wait === null ? Number.POSITIVE_INFINITY : now + wait + 1;
+    if (!this.#connected && !this.#ended) at = Math.min(at, this.#startedAt + HANDSHAKE_TIMEOUT);
+    if (this.#closing !== undefined && !this.#closeSent) at = Math.min(at, this.#closeAt());
+    return Math.min(at, this.#answerBy ?? at);
+  }
+
+  #timerFired(): void {
+    this.#timer = undefined;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#quic.onTimeout();
+    this.#urgent = true;
+    this.#wake();
+  }
+
+  /** Stops the timer for good; where it has not told its end, tells that it failed. */
+  dispose(): void {
+    clearTimeout(this.#timer);
+    if (this.#ended) return;
+    this.#ended = true;
+    const reason = "the QUIC stack failed";
+    this.#emit({ type: "closed", close: { by: "local", app: false, code: 1n, reason } });
+  }
+}
+
+/** Whether this side opened a stream (RFC 9000 §2.1). */
+function isLocal(id: number, isServer: boolean): boolean {
+  return (id % 2 === 1) === isServer;
+}
+
+function isUni(id: number): boolean {
+  return id % 4 >= 2;
+}
+
+function closeOf(
+  by: "local" | "remote",
+  info: { isApp: boolean; errorCode: number; reason: Uint8Array },
+): QuicClose {
+  return {
+    by,
+    app: info.isApp,
+    code: BigInt(info.errorCode),
+    reason: new TextDecoder().decode(info.reason),
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * What the Worker keeps of a stream.
+ *
+ * @module
+ */
+
+/** Bytes that wait for quiche to take them. */
+interface Waiting {
+  readonly bytes: Uint8Array;
+  readonly fin: boolean;
+}
+
+export class EngineStream {
+  readonly id: number;
+  /** Whether nothing more is to be read: FIN or reset was passed on, or this side stopped it. */
+  readDone: boolean;
+  /** Whether nothing more is to be written: FIN was taken, or either side gave it up. */
+  writeDone: boolean;
+  /** Bytes passed on to the main thread that it has not read. */
+  unread = 0;
+  /** Whether quiche knows the stream: one of ours exists there from the first operation on. */
+  exists: boolean;
+  readonly #waiting: Waiting[] = [];
+
+  constructor(id: number, readable: boolean, writable: boolean, exists: boolean) {
+    this.id = id;
+    this.readDone = !readable;
+    this.writeDone = !writable;
+    this.exists = exists;
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  append(bytes: Uint8Array, fin: boolean): void {
+    this.#waiting.push({ bytes, fin });
+  }
+
+  /** The bytes to offer next. */
+  get first(): Waiting | undefined {
+    return this.#waiting[0];
+  }
+
+  /** Removes the first `count` bytes of {@link first}; all of it where there are no more. */
+  took(count: number): void {
+    const { bytes, fin } = this.#waiting[0] as Waiting;
+    if (count === bytes.length) this.#waiting.shift();
+    else this.#waiting[0] = { bytes: bytes.subarray(count), fin };
+  }
+
+  /** Ends writing. Returns how many bytes were waiting still. */
+  discard(): number {
+    this.writeDone = true;
+    return this.#waiting.splice(0).reduce((sum, { bytes }) => sum + bytes.length, 0);
+  }
+}
