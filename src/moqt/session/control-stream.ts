@@ -54,6 +54,10 @@ export class ControlStreams {
     return this.#goawayReceived;
   }
 
+  clear(): void {
+    this.#buffer.clear();
+  }
+
   /** Whether `stream` is one of the two. */
   has(stream: StreamHandle): boolean {
     return stream === this.#own || stream === this.#theirs;
@@ -73,8 +77,11 @@ export class ControlStreams {
     out.send(stream, encodeControlMessage({ type: "SETUP", options: setupOptions }, draft));
   }
 
-  /** @throws {SessionUseError} OUT_OF_PLACE */
-  sendGoaway(details: GoawayDetails, requestId: () => bigint): void {
+  /**
+   * @param requestId the first one that may not have been processed; draft 18 tells it
+   * @throws {SessionUseError} OUT_OF_PLACE
+   */
+  sendGoaway(details: GoawayDetails, requestId: bigint): void {
     const { newSessionUri = "", timeout = 0 } = details;
     const { out, options } = this.#context;
     if (this.#own === undefined) throw new SessionUseError("OUT_OF_PLACE", "no session yet");
@@ -86,7 +93,7 @@ export class ControlStreams {
       type: "GOAWAY",
       newSessionUri,
       timeout: BigInt(timeout),
-      ...(draftFacts[options.draft].goawayRequestId ? { requestId: requestId() } : {}),
+      ...(draftFacts[options.draft].goawayRequestId ? { requestId } : {}),
     };
     out.send(this.#own, encodeControlMessage(message, options.draft));
     this.#goawaySent = true;

@@ -56,19 +56,14 @@ export class RequestReceiver {
     this.#maximumUpdates = Number(integerOf(setupOptions, "MAX_REQUEST_UPDATES"));
   }
 
-  /** How many gaps there are in the Request IDs of the peer. */
-  get idGaps(): number {
-    return this.#ids.gaps;
+  /** The smallest Request ID of the peer above all that have come. */
+  get nextId(): bigint {
+    return this.#ids.next;
   }
 
-  /**
-   * Refuses requests with GOING_AWAY from now on.
-   *
-   * @returns the smallest Request ID that is refused for certain
-   */
-  refuseAll(): bigint {
+  /** Refuses requests with GOING_AWAY from now on. */
+  refuseAll(): void {
     this.#refusesAll = true;
-    return this.#ids.next;
   }
 
   /** The peer opened `stream` with `message`; `buffer` has what follows. */
@@ -139,6 +134,7 @@ export class RequestReceiver {
     if (isTooLong) this.#overLimit(request);
     else if (fin) {
       expectMessageEnd(buffer);
+      budget.release(buffer);
       this.#finished(request);
     } else if (!budget.keep(buffer)) this.#overLimit(request);
     else if (buffer.length > 0 && !deadlines.has(stream)) {

@@ -131,8 +131,9 @@ export class RequestStream {
     if (this.#directions[sender].lastSent) return false;
     if (sender === "responder" && this.#answer === undefined) return true;
     if (sender === this.rules.publisher && this.#answer !== "REFUSED") return true;
-    const { unansweredUpdates, updateRefused } = this.#directions[otherSide(sender)];
-    return unansweredUpdates > 0 && !updateRefused;
+    // Who has said the last word does not wait for answers any more.
+    const { unansweredUpdates, updateRefused, lastSent } = this.#directions[otherSide(sender)];
+    return unansweredUpdates > 0 && !updateRefused && !lastSent;
   }
 
   /** What `owes` will say when `sender` has sent `message`, which `place` has allowed. */

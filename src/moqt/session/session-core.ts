@@ -313,7 +313,8 @@ export class SessionCore {
   goaway(details: GoawayDetails, now: number): readonly Action[] {
     this.#expectOpen();
     this.#lastActivity = now;
-    this.#control.sendGoaway(details, () => this.#receiver.refuseAll());
+    this.#control.sendGoaway(details, this.#receiver.nextId);
+    this.#receiver.refuseAll();
     const { timeout = 0 } = details;
     if (timeout > 0) this.#goawayDeadline = now + timeout;
     return this.#context.out.take();
@@ -376,6 +377,7 @@ export class SessionCore {
     this.#isClosed = true;
     this.#setupDeadline = undefined;
     this.#goawayDeadline = undefined;
+    this.#control.clear();
     this.#table.clear();
     this.#unread.clear();
     this.#context.deadlines.clear();
