@@ -12,17 +12,19 @@ import { frameTypes, settingIds } from "./code-points.ts";
 import { Http3Connection, type Http3Options } from "./connection.ts";
 import { http3ErrorCodes } from "./error-codes.ts";
 import { Http3CallError, Http3ConnectionError, Http3StreamError } from "./errors.ts";
-import { firstValue } from "./field.ts";
+import { type Field, firstValue } from "./field.ts";
 import { type RequestHead, type ResponseHead, readRequestHead, requestFields } from "./message.ts";
 import { MessageStream } from "./message-stream.ts";
 import { quicVarints } from "./quic-varint.ts";
 import type { Settings } from "./settings.ts";
 import {
   chosenProtocol,
+  draft02Settings,
+  everyDraftSettings,
   type SessionRequest,
   sessionRequestHead,
+  speakCurrentDraft,
   takesSessions,
-  webTransportSettings,
 } from "./webtransport-handshake.ts";
 import { SessionRefused } from "./webtransport-refused.ts";
 import { SessionRegistry } from "./webtransport-registry.ts";
@@ -31,8 +33,12 @@ import type { WebTransportSession } from "./webtransport-session.ts";
 export interface Http3ClientOptions extends Http3Options {
   /** Further settings to send. */
   readonly settings?: Settings;
-  /** Whether WebTransport sessions may be opened; default false. */
-  readonly webTransport?: boolean;
+  /**
+   * Whether WebTransport sessions may be opened; default false. `"draft-02"` speaks what browsers
+   * do whatever the server speaks, which allows several sessions at once on the connection; draft
+   * 15 and later allow one, as there is no flow control between sessions here.
+   */
+  readonly webTransport?: boolean | "draft-02";
 }
 
 export interface RequestOptions {
@@ -45,15 +51,18 @@ export interface RequestOptions {
 export class Http3ClientConnection extends Http3Connection {
   readonly role = "client";
   protected readonly sessions: SessionRegistry | undefined;
+  #webTransportSettings: Settings = new Map();
   #goawaySent = false;
+  /** Sessions that have no answer yet. */
+  #connecting = 0;
 
   /** Starts to speak HTTP/3 on `quic`, whose ALPN has to be `h3`. */
   constructor(quic: QuicConnection, options: Http3ClientOptions = {}) {
     super(quic, options);
     this.sessions = options.webTransport ? new SessionRegistry(quic) : undefined;
-    this.start(
-      new Map([...(this.sessions ? webTransportSettings : []), ...(options.settings ?? [])]),
-    );
+    if (options.webTransport === true) this.#webTransportSettings = everyDraftSettings;
+    if (options.webTransport === "draft-02") this.#webTransportSettings = draft02Settings;
+    this.start(new Map([...this.#webTransportSettings, ...(options.settings ?? [])]));
   }
 
   /**
@@ -86,27 +95,29 @@ export class Http3ClientConnection extends Http3Connection {
    */
   async connect(request: SessionRequest): Promise<WebTransportSession> {
     const settings = await this.#settings();
-    if (this.sessions === undefined || !takesSessions(settings)) {
+    const { sessions } = this;
+    if (sessions === undefined || !takesSessions(settings)) {
       throw new Http3CallError("NOT_NEGOTIATED", "there is no WebTransport on this connection");
     }
-    const head = sessionRequestHead(request, settings);
-    const message = await this.#send(head);
-    const { status, headers } = await new ClientRequest(message, head, undefined).response();
-    if (status >= 300) {
-      message.abort(http3ErrorCodes.H3_REQUEST_CANCELLED);
-      this.sessions.refuse(message.id);
-      throw new SessionRefused(status, headers);
+    const current = speakCurrentDraft(this.#webTransportSettings, settings);
+    if (current && sessions.size + this.#connecting > 0) {
+      throw new Http3CallError("NOT_NEGOTIATED", "the connection takes one session at a time");
     }
-    const protocol = chosenProtocol(headers);
-    if (protocol !== undefined && !request.protocols?.includes(protocol)) {
-      message.abort(http3ErrorCodes.WT_ALPN_ERROR);
-      this.sessions.refuse(message.id);
-      throw new Http3StreamError("WT_ALPN_ERROR", "the server chose a protocol not offered");
+    this.#connecting++;
+    try {
+      const head = sessionRequestHead(request, current);
+      const message = await this.#send(head);
+      const { protocol, headers } = await sessionAnswer(message, head, request).catch((error) => {
+        sessions.refuse(message.id);
+        throw error;
+      });
+      const { authority, path, origin = firstValue(head.headers, "origin") } = request;
+      const session = sessions.open(message, { authority, path, origin, protocol, headers });
+      this.guard(session.run());
+      return session;
+    } finally {
+      this.#connecting--;
     }
-    const { authority, path, origin = firstValue(head.headers, "origin") } = request;
-    const session = this.sessions.open(message, { authority, path, origin, protocol, headers });
-    this.guard(session.run());
-    return session;
   }
 
   /** Tells the server that it need not push, which it may not anyway. */
@@ -157,6 +168,25 @@ export class Http3ClientConnection extends Http3Connection {
     }
     return message;
   }
+}
+
+/** What the server answers to a request for a session, where it establishes one. */
+async function sessionAnswer(
+  message: MessageStream,
+  head: RequestHead,
+  { protocols = [] }: SessionRequest,
+): Promise<{ protocol: string | undefined; headers: readonly Field[] }> {
+  const { status, headers } = await new ClientRequest(message, head, undefined).response();
+  if (status >= 300) {
+    message.abort(http3ErrorCodes.H3_REQUEST_CANCELLED);
+    throw new SessionRefused(status, headers);
+  }
+  const protocol = chosenProtocol(headers);
+  if (protocol !== undefined && !protocols.includes(protocol)) {
+    message.abort(http3ErrorCodes.WT_ALPN_ERROR);
+    throw new Http3StreamError("WT_ALPN_ERROR", "the server chose a protocol not offered");
+  }
+  return { protocol, headers };
 }
 
 function goingAway(): Http3StreamError {

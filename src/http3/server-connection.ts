@@ -27,8 +27,8 @@ import type { Settings } from "./settings.ts";
 import {
   acceptanceFields,
   asksForSession,
+  everyDraftSettings,
   offeredProtocols,
-  webTransportSettings,
 } from "./webtransport-handshake.ts";
 import { SessionRegistry } from "./webtransport-registry.ts";
 import type { SessionDescription, WebTransportSession } from "./webtransport-session.ts";
@@ -199,7 +199,7 @@ export class Http3ServerConnection extends Http3Connection {
 
   #ownSettings(settings: Http3ServerOptions["settings"]): Settings | Promise<Settings> {
     const own: [bigint, bigint][] = [];
-    if (this.sessions !== undefined) own.push(...webTransportSettings);
+    if (this.sessions !== undefined) own.push(...everyDraftSettings);
     else if (this.#extendedConnect) own.push([settingIds.ENABLE_CONNECT_PROTOCOL, 1n]);
     if (typeof settings !== "function") return new Map([...own, ...(settings ?? [])]);
     return this.peerSettings.then((peer) => new Map([...own, ...(peer ? settings(peer) : [])]));

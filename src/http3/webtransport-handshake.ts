@@ -17,11 +17,16 @@ const PROTOCOL = "wt-protocol";
 const DRAFT_OFFER = "sec-webtransport-http3-draft02";
 const DRAFT_CHOICE = "sec-webtransport-http3-draft";
 
-/** The settings of an endpoint that takes part in WebTransport, for peers of every draft. */
-export const webTransportSettings: Settings = new Map([
+/** The settings of an endpoint that takes part in WebTransport in the form of browsers. */
+export const draft02Settings: Settings = new Map([
   [settingIds.ENABLE_CONNECT_PROTOCOL, 1n],
   [settingIds.H3_DATAGRAM, 1n],
   [settingIds.ENABLE_WEBTRANSPORT, 1n],
+]);
+
+/** The same for peers of every draft. No limit above 1, as that would promise flow control. */
+export const everyDraftSettings: Settings = new Map([
+  ...draft02Settings,
   [settingIds.WEBTRANSPORT_MAX_SESSIONS, 1n],
   [settingIds.WT_MAX_SESSIONS, 1n],
   [settingIds.WT_ENABLED, 1n],
@@ -63,13 +68,18 @@ export function takesSessions(settings: Settings): boolean {
   );
 }
 
+/** Whether both ends speak draft 15 or later, given the settings of one and of the other. */
+export function speakCurrentDraft(one: Settings, other: Settings): boolean {
+  return one.get(settingIds.WT_ENABLED) === 1n && other.get(settingIds.WT_ENABLED) === 1n;
+}
+
 /**
- * The head of a CONNECT request to a server with `settings`.
+ * The head of a CONNECT request.
  *
+ * @param current whether in the form of draft 15 and later
  * @throws {RangeError} a protocol is not printable ASCII
  */
-export function sessionRequestHead(request: SessionRequest, settings: Settings): RequestHead {
-  const current = settings.get(settingIds.WT_ENABLED) === 1n;
+export function sessionRequestHead(request: SessionRequest, current: boolean): RequestHead {
   const fields: Field[] = [];
   if (request.origin !== undefined) fields.push({ name: "origin", value: request.origin });
   if (!current) fields.push({ name: DRAFT_OFFER, value: "1" });

@@ -64,6 +64,7 @@ export class WebTransportStream implements QuicStream {
 
   async read(max?: number): Promise<Uint8Array | null> {
     if (this.#stopped !== undefined) throw this.#stopped;
+    if (this.#gone !== undefined) throw this.#gone;
     try {
       await this.#open();
       const bytes = await this.#source.read(max);
@@ -76,6 +77,7 @@ export class WebTransportStream implements QuicStream {
   }
 
   async write(bytes: Uint8Array, fin = false): Promise<void> {
+    if (this.#gone !== undefined) throw this.#gone;
     try {
       // A read that came first has sent the preamble, or is about to.
       await this.#opening;
