@@ -205,6 +205,9 @@ export class FetchWriter {
    *   or the draft has no such gap
    */
   encode(item: FetchItem): Uint8Array {
+    if (item.groupId > MAX_VARINT || item.objectId > MAX_VARINT) {
+      throw new MoqtEncodingError("Group ID and Object ID have to be in 0..2^64-1");
+    }
     const writer = new ByteWriter();
     if (item.type === "OBJECT") this.#writeObject(writer, item);
     else {

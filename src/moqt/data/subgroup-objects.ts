@@ -83,8 +83,8 @@ export class SubgroupWriter {
    */
   encode(object: SubgroupObject): Uint8Array {
     const { objectId, properties = none, status, payload } = object;
-    if (objectId <= this.#previousId) {
-      throw new MoqtEncodingError("Object IDs have to increase on a subgroup stream");
+    if (objectId <= this.#previousId || objectId > MAX_VARINT) {
+      throw new MoqtEncodingError("Object IDs have to increase on a subgroup stream, to 2^64-1");
     }
     if (properties.length > 0 && !this.#hasProperties) {
       throw new MoqtEncodingError("the subgroup stream has no properties");
