@@ -8,7 +8,12 @@ import process from "node:process";
 import { createSigningKey, hasSigningKey, homeAt } from "../src/cli/home.ts";
 import { ensureDevelopmentHome, republish } from "../src/cli/publish.ts";
 import { YardmasterError } from "../src/errors.ts";
-import { type Environment, type RunningInstance, signalled } from "../workers/serve.ts";
+import {
+  type Environment,
+  type RunningInstance,
+  type SessionAddresses,
+  signalled,
+} from "../workers/serve.ts";
 
 /** Seconds; the instance of this demo refuses to place requests after an hour without an agent. */
 const maximumAge = 3600;
@@ -22,13 +27,21 @@ async function startInstance(environment: Environment): Promise<RunningInstance>
   return start(environment);
 }
 
-function announce(url: string, directory: string, version: number, example: boolean): void {
+function announce(
+  { url, sessions }: RunningInstance,
+  directory: string,
+  version: number,
+  example: boolean,
+): void {
   const yard = process.env.YARDMASTER_YARD ?? "npm run -s yard --";
   console.log(`
 Yardmaster answers on ${url}
   snapshot  version ${version}${example ? " (the meeting example: r1, r2, r3)" : ""}, maximum age ${maximumAge} s
   home      ${directory} (development key, local store)
   policy    allow-all: everybody may ask for everything; for development alone
+
+Live MOQT sessions, drafts 18 to 22, come in at
+${sessionLines(sessions)}
 
 Try, in another terminal:
 
@@ -44,6 +57,19 @@ Change the pool with \`${yard} publish FILE\`; it takes effect within seconds. C
 `);
 }
 
+function sessionLines(sessions: SessionAddresses): string {
+  const { quic, webTransport, webSocket, certificateHash, stack } = sessions;
+  const lines = [
+    [quic, `raw QUIC, by ${stack}`],
+    [webTransport, "WebTransport over HTTP/3"],
+    [webSocket, "QMux over WebSocket"],
+  ].flatMap(([uri, what]) => (uri === undefined ? [] : [`  ${uri.padEnd(36)} ${what}`]));
+  if (certificateHash !== undefined) {
+    lines.push(`  certificate for development, SHA-256 ${certificateHash}`);
+  }
+  return lines.join("\n");
+}
+
 async function main(): Promise<void> {
   const home = homeAt();
   if (!(await hasSigningKey(home.keys))) {
@@ -53,6 +79,10 @@ async function main(): Promise<void> {
   // Publishing comes after listening: a start that fails leaves the store as it was.
   const running = await startInstance({
     YARDMASTER_REFRESH_INTERVAL: "1",
+    YARDMASTER_DRAIN_TIMEOUT: "1",
+    // UDP beside the TCP of HTTP, under one number.
+    YARDMASTER_MOQT_PORT: process.env.PORT || "8787",
+    YARDMASTER_DEVELOPMENT_CERTIFICATE: home.directory,
     ...process.env,
     YARDMASTER_MAXIMUM_AGE: String(maximumAge),
     YARDMASTER_AUTHORIZATION: "allow-all",
@@ -67,7 +97,7 @@ async function main(): Promise<void> {
       console.error(`yardmaster: the snapshot could not be published again: ${error.message}`),
     );
   }, republishEvery);
-  announce(running.url, home.directory, published.version, contents === "example");
+  announce(running, home.directory, published.version, contents === "example");
 
   await signalled();
   clearInterval(keepFresh);

@@ -5,14 +5,16 @@
  * @module
  */
 
+import { qmuxWebSocket, upgrade } from "../src/transport/qmux-upgrade/bun.ts";
 import { type Environment, runUntilSignal, serveInstance } from "./serve.ts";
 
 /** Starts an instance with the settings in `environment`. */
 export function start(environment: Environment) {
   return serveInstance(environment, {
-    clientOf: (c) => (c.env as Bun.Server<undefined>).requestIP(c.req.raw)?.address ?? "",
+    clientOf: (c) => (c.env as Bun.Server<unknown>).requestIP(c.req.raw)?.address ?? "",
+    upgrade: (c, options) => upgrade(c.req.raw, c.env as Bun.Server<unknown>, options),
     async listen({ hostname, port }, app) {
-      const server = Bun.serve({ hostname, port, fetch: app.fetch });
+      const server = Bun.serve({ hostname, port, fetch: app.fetch, websocket: qmuxWebSocket });
       return { port: server.port as number, close: () => server.stop() };
     },
   });

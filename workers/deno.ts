@@ -5,12 +5,14 @@
  * @module
  */
 
+import { upgrade } from "../src/transport/qmux-upgrade/deno.ts";
 import { type Environment, runUntilSignal, serveInstance } from "./serve.ts";
 
 /** Starts an instance with the settings in `environment`. */
 export function start(environment: Environment) {
   return serveInstance(environment, {
     clientOf: (c) => (c.env as Deno.ServeHandlerInfo<Deno.NetAddr>).remoteAddr.hostname,
+    upgrade: (c, options) => upgrade(c.req.raw, options),
     async listen({ hostname, port }, app) {
       const server = Deno.serve({ hostname, port, onListen: () => {} }, app.fetch);
       return { port: server.addr.port, close: () => server.shutdown() };

@@ -4,19 +4,28 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import type { Context, Hono } from "hono";
 import { YardmasterError } from "../src/errors.ts";
 import {
+  listenForSessions,
+  type SessionListenerOptions,
+  type SessionListeners,
+} from "../src/instance/listeners.ts";
+import {
   createInstance,
   type ListenSettings,
   readInstanceSettings,
   readListenSettings,
+  readSessionListenSettings,
 } from "../src/instance/mod.ts";
 import { ConfigurationError } from "../src/moq-lb/mod.ts";
+import { QuicError } from "../src/quic/mod.ts";
 import type { Outcome } from "../src/snapshot/mod.ts";
 import { openStore } from "../src/store/open.ts";
+import type { Upgrade, UpgradeOptions } from "../src/transport/qmux-upgrade/upgrade.ts";
 
 /** A socket that answers. */
 export interface Listener {
@@ -29,15 +38,35 @@ export interface Listener {
 export interface Platform {
   /** The address of the client behind a request. */
   clientOf(c: Context): string;
+  /** Accepts the WebSocket that a request asks for. */
+  upgrade(c: Context, options: UpgradeOptions): Upgrade;
   listen(settings: ListenSettings, app: Hono): Promise<Listener>;
 }
 
 export interface RunningInstance {
   readonly url: string;
+  /** Where live sessions come in. */
+  readonly sessions: SessionAddresses;
   /** Looks into the store now. */
   refresh(): Promise<Outcome>;
-  /** Stops answering; requests under way have a few seconds to finish. */
+  /**
+   * Asks clients to leave their sessions and waits for that as long as the settings say, then
+   * stops answering; requests under way have a few seconds to finish.
+   */
   close(): Promise<void>;
+}
+
+export interface SessionAddresses {
+  /** QMux over WebSocket. */
+  readonly webSocket: string;
+  /** Raw QUIC. */
+  readonly quic?: string;
+  /** WebTransport over HTTP/3. */
+  readonly webTransport?: string;
+  /** SHA-256 of a certificate that was made for development, in Base64. */
+  readonly certificateHash?: string;
+  /** The QUIC stack, by name and version. */
+  readonly stack?: string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -51,40 +80,113 @@ export async function serveInstance(
   environment: Environment,
   platform: Platform,
 ): Promise<RunningInstance> {
-  const [settings, listen, source, lastKnownGood] = await allSettings(
+  const [settings, listen, sessionPorts, source, lastKnownGood] = await allSettings(
     withKeysFromFile(environment).then((known) => readInstanceSettings(known, crypto.randomUUID())),
     Promise.resolve(environment).then(readListenSettings),
+    Promise.resolve(environment).then(readSessionListenSettings),
     openNamedStore(environment, "YARDMASTER_STORE", "file:.yardmaster/store"),
     openNamedStore(environment, "YARDMASTER_LAST_KNOWN_GOOD", "file:.yardmaster/last-known-good"),
   );
-  const { app, holder } = await createInstance({
+  const { app, sessions, holder } = await createInstance({
     settings,
     source,
     lastKnownGood,
     clientOf: platform.clientOf,
-    log: (line) => console.log(line),
+    upgrade: platform.upgrade,
+    log: print,
   });
   await holder.start();
-  const listener = await platform.listen(listen, app).catch((cause) => {
-    holder.stop();
+  const open: (() => Promise<void>)[] = [async () => holder.stop()];
+  const closeAll = () => Promise.all(open.map((close) => close()));
+  try {
+    const http = await listenForRequests(platform, listen, app);
+    open.push(() => withinMoments(http.close()));
+    const moqt = await openSessionPorts({
+      server: sessions,
+      hostname: listen.hostname,
+      listen: sessionPorts,
+      sessions: settings.sessions,
+      log: print,
+    });
+    open.push(() => moqt.close());
+    const host = listen.hostname.includes(":") ? `[${listen.hostname}]` : listen.hostname;
+    return {
+      url: `http://${host}:${http.port}`,
+      sessions: addresses(host, http.port, moqt, settings.sessions.path),
+      refresh: () => holder.refresh(),
+      async close() {
+        await sessions.drain(settings.sessions.drainTimeout);
+        await closeAll();
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+function print(line: string): void {
+  console.log(line);
+}
+
+/** @throws {ConfigurationError} */
+async function listenForRequests(platform: Platform, listen: ListenSettings, app: Hono) {
+  try {
+    return await platform.listen(listen, app);
+  } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConfigurationError(
       `HOST and PORT: cannot listen on ${listen.hostname}:${listen.port}: ${reason}`,
       { cause },
     );
-  });
-  const host = listen.hostname.includes(":") ? `[${listen.hostname}]` : listen.hostname;
+  }
+}
+
+/** @throws {ConfigurationError} naming the setting that is to blame */
+async function openSessionPorts(options: SessionListenerOptions): Promise<SessionListeners> {
+  try {
+    return await listenForSessions(options);
+  } catch (cause) {
+    if (!(cause instanceof QuicError)) throw cause;
+    const setting =
+      cause.code === "INVALID_CERTIFICATE"
+        ? "YARDMASTER_CERTIFICATE and YARDMASTER_KEY"
+        : "YARDMASTER_MOQT_PORT";
+    throw new ConfigurationError(`${setting}: ${cause.message}`, { cause });
+  }
+}
+
+function addresses(
+  host: string,
+  httpPort: number,
+  { udpPort, certificateHash, isDevelopmentCertificate, stack }: SessionListeners,
+  path: string,
+): SessionAddresses {
   return {
-    url: `http://${host}:${listener.port}`,
-    refresh: () => holder.refresh(),
-    async close() {
-      holder.stop();
-      await Promise.race([listener.close(), new Promise((end) => setTimeout(end, longestDrain))]);
-    },
+    webSocket: `ws://${host}:${httpPort}${path}`,
+    ...(udpPort !== undefined && {
+      quic: `moqt://${host}:${udpPort}${path}`,
+      webTransport: `https://${host}:${udpPort}${path}`,
+    }),
+    ...(isDevelopmentCertificate &&
+      certificateHash && { certificateHash: Buffer.from(certificateHash).toString("base64") }),
+    ...(stack !== undefined && { stack }),
   };
 }
 
-/** Milliseconds that requests under way get to finish in; a slow client does not keep us alive. */
+/** Waits for `closing`, but not for ever: a slow client does not keep us alive. */
+async function withinMoments(closing: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await Promise.race([
+    closing,
+    new Promise((end) => {
+      timer = setTimeout(end, longestDrain);
+    }),
+  ]);
+  clearTimeout(timer);
+}
+
+/** Milliseconds that requests under way get to finish in. */
 const longestDrain = 3000;
 
 function openNamedStore(environment: Environment, name: string, otherwise: string) {
@@ -136,7 +238,8 @@ export async function runUntilSignal(start: () => Promise<RunningInstance>): Pro
     console.error(`yardmaster: ${error.message}`);
     process.exit(1);
   }
-  console.log(JSON.stringify({ event: "listening", url: running.url }));
+  const { url, sessions } = running;
+  console.log(JSON.stringify({ event: "listening", url, sessions }));
   await signalled();
   await running.close();
   process.exit(0);

@@ -5,11 +5,12 @@
  */
 
 import type { Context, Env, Handler } from "hono";
-import type { RedirectServer, Refusal } from "../moq-lb/mod.ts";
+import type { RedirectServer } from "../moq-lb/mod.ts";
 import { type Draft, draftName, drafts } from "../moqt/mod.ts";
 import { selectQmux } from "../transport/qmux.ts";
 import type { Upgrade, UpgradeOptions } from "../transport/qmux-upgrade/upgrade.ts";
-import { type ProblemStatus, problem } from "./problem.ts";
+import { problem } from "./problem.ts";
+import { refused } from "./refusal.ts";
 import { authorityOf } from "./requester.ts";
 
 /** Options of {@link moqtOverWebSocket}. */
@@ -75,18 +76,4 @@ function foreignOrigin(): Response {
 function noCommonProtocol(): Response {
   const detail = "Sec-WebSocket-Protocol has to offer one such as qmux-02.moqt-22.";
   return problem(400, { code: "NO_COMMON_PROTOCOL", detail });
-}
-
-const refusals: Readonly<Record<Refusal, readonly [status: ProblemStatus, detail: string]>> = {
-  INVALID_PATH: [404, "No sessions are served at this path."],
-  INVALID_AUTHORITY: [421, "This authority is served elsewhere."],
-  "client-limit": [429, "This client has too many sessions."],
-  "session-limit": [503, "There are too many sessions."],
-  draining: [503, "The service ends."],
-};
-
-function refused(refusal: Refusal): Response {
-  const [status, detail] = refusals[refusal];
-  const code = refusal.toUpperCase().replace("-", "_");
-  return problem(status, { code, detail }, status >= 429 ? { "retry-after": "5" } : {});
 }

@@ -8,11 +8,17 @@
 import type { Context, Hono } from "hono";
 import type { JSONWebKeySet } from "jose";
 import { moqLb } from "../hono/moq-lb.ts";
+import { moqtOverWebSocket, type WebSocketOptions } from "../hono/moqt-over-web-socket.ts";
 import {
   type AuthorizationPolicy,
   ConfigurationError,
+  clientKey,
+  createRedirectServer,
   decisionLog,
   jwtPolicy,
+  type RedirectorOptions,
+  type RedirectServer,
+  sessionLog,
   tokenBucket,
 } from "../moq-lb/mod.ts";
 import { routingTable } from "../routing/mod.ts";
@@ -35,13 +41,17 @@ export interface InstanceParts {
   readonly lastKnownGood?: SnapshotStore;
   /** The address of a client, for the rate limit; required where the settings ask for one. */
   readonly clientOf?: (c: Context) => string;
-  /** Takes one JSON line: outcomes of looks into the store, and decisions where asked for. */
+  /** Accepts WebSockets, for sessions at the HTTP port; absent: there are none. */
+  readonly upgrade?: WebSocketOptions["upgrade"];
+  /** Takes one JSON line: outcomes of looks into the store; decisions and sessions where asked for. */
   readonly log?: (line: string) => void;
 }
 
 export interface Instance {
   /** The HTTP face: {@link moqLb}. */
   readonly app: Hono;
+  /** Live sessions; whatever takes connections hands them over here. */
+  readonly sessions: RedirectServer;
   /** The snapshot that decides. Its background refresh is not started yet. */
   readonly holder: SnapshotHolder;
 }
@@ -52,7 +62,7 @@ export interface Instance {
  * @throws {ConfigurationError} a setting has no usable value; the message names it
  */
 export async function createInstance(parts: InstanceParts): Promise<Instance> {
-  const { settings, source, lastKnownGood, clientOf, log = () => {} } = parts;
+  const { settings, source, lastKnownGood, clientOf, upgrade, log = () => {} } = parts;
   const now = steadyClock();
   const holder: SnapshotHolder = new SnapshotHolder({
     source,
@@ -70,23 +80,55 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
       if (isNews(outcome)) log(JSON.stringify(outcomeRecord(outcome)));
     },
   });
-  const { rateLimit, corsOrigins } = settings;
+  const clientKeyOf = clientOf && ((c: Context) => clientKey(clientOf(c)));
+  const redirector = redirectorOptions(settings, holder, now, log);
+  const { path, origins, limits } = settings.sessions;
+  const sessions = createRedirectServer({
+    ...redirector,
+    path,
+    limits,
+    ...(settings.logDecisions ? { onSession: sessionLog(log) } : {}),
+  });
   const app = moqLb({
+    ...redirector,
+    instanceId: settings.instanceId,
+    onError: (error) => log(JSON.stringify(errorRecord(error, now()))),
+    ...(clientKeyOf && { clientOf: clientKeyOf }),
+    ...(settings.corsOrigins.length > 0 && { cors: { origin: [...settings.corsOrigins] } }),
+    ...(upgrade && {
+      sessions: {
+        path,
+        handler: moqtOverWebSocket({
+          server: sessions,
+          upgrade,
+          ...(clientOf && { clientOf }),
+          ...(origins && { origins }),
+        }),
+      },
+    }),
+  });
+  return { app, sessions, holder };
+}
+
+/** What decides on requests, whether they come over HTTP or in sessions. */
+function redirectorOptions(
+  settings: InstanceSettings,
+  holder: SnapshotHolder,
+  now: () => number,
+  log: (line: string) => void,
+): RedirectorOptions {
+  const { rateLimit } = settings;
+  return {
     holder,
     authorization: authorizationFrom(settings.authorization),
     ownServiceUris: settings.serviceUris,
-    instanceId: settings.instanceId,
     now,
     logNames: settings.logNames,
-    onError: (error) => log(JSON.stringify(errorRecord(error, now()))),
-    ...(settings.logDecisions ? { onDecision: decisionLog(log) } : {}),
-    ...(clientOf === undefined ? {} : { clientOf }),
-    ...(rateLimit === undefined
-      ? {}
-      : { rateLimit: tokenBucket({ ratePerSecond: rateLimit.perSecond, burst: rateLimit.burst }) }),
-    ...(corsOrigins.length === 0 ? {} : { cors: { origin: [...corsOrigins] } }),
-  });
-  return { app, holder };
+    ...(settings.logDecisions && { onDecision: decisionLog(log) }),
+    ...(rateLimit && {
+      rateLimit: tokenBucket({ ratePerSecond: rateLimit.perSecond, burst: rateLimit.burst }),
+    }),
+  };
 }
 
 /** @throws {ConfigurationError} naming the setting */

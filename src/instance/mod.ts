@@ -6,6 +6,11 @@
 
 export { createInstance, type Instance, type InstanceParts } from "./instance.ts";
 export {
+  readSessionListenSettings,
+  type SessionListenSettings,
+  type SessionSettings,
+} from "./session-settings.ts";
+export {
   type AuthorizationSettings,
   type InstanceSettings,
   type ListenSettings,

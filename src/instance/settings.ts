@@ -5,8 +5,9 @@
  * @module
  */
 
-import { ConfigurationError } from "../moq-lb/mod.ts";
 import { normaliseUri } from "../snapshot/mod.ts";
+import { readSessionSettings, type SessionSettings } from "./session-settings.ts";
+import { type Environment, isOrigin, SettingsReader } from "./settings-reader.ts";
 
 /** How requests are authorized; there is no default (design decision: fail closed). */
 export type AuthorizationSettings =
@@ -38,66 +39,13 @@ export interface InstanceSettings {
   readonly logDecisions: boolean;
   /** Whether those lines carry the (escaped, truncated) name of the request (LB-SEC-34). */
   readonly logNames: boolean;
+  readonly sessions: SessionSettings;
 }
 
 /** Where an instance listens; Workers have no use for it. */
 export interface ListenSettings {
   readonly hostname: string;
   readonly port: number;
-}
-
-type Environment = Readonly<Record<string, unknown>>;
-
-/** Reads values by name and keeps every problem instead of stopping at the first. */
-class SettingsReader {
-  readonly problems: string[] = [];
-  readonly #environment: Environment;
-
-  constructor(environment: Environment) {
-    this.#environment = environment;
-  }
-
-  text(name: string): string | undefined {
-    const value = this.#environment[name];
-    return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-  }
-
-  required(name: string, what: string): string {
-    const value = this.text(name);
-    if (value === undefined) this.problems.push(`${name} is missing: ${what}`);
-    return value ?? "";
-  }
-
-  /** A decimal number in [least, most]; `fallback` where the name is not set. */
-  number(name: string, least: number, most: number, fallback?: number): number {
-    const value = this.text(name);
-    if (value === undefined && fallback !== undefined) return fallback;
-    const number = value !== undefined && /^\d+(\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
-    if (!(number >= least && number <= most)) {
-      this.problems.push(`${name} has to be a number from ${least} to ${most}`);
-      return least;
-    }
-    return number;
-  }
-
-  choice<T extends string>(name: string, choices: readonly T[], fallback?: T): T | undefined {
-    const value = this.text(name) ?? fallback;
-    const found = choices.find((choice) => choice === value);
-    if (found === undefined) this.problems.push(`${name} has to be one of ${choices.join(", ")}`);
-    return found;
-  }
-
-  /** Items separated by spaces or commas; `fits` tells those that are `what` from others. */
-  list(name: string, what: string, fits: (item: string) => boolean): string[] {
-    const items = (this.text(name) ?? "").split(/[\s,]+/).filter((item) => item !== "");
-    if (!items.every(fits)) this.problems.push(`${name} has to be a list of ${what}`);
-    return items;
-  }
-
-  /** @throws {ConfigurationError} anything was missing or wrong; one line, every problem */
-  finish(): void {
-    if (this.problems.length > 0) throw new ConfigurationError(this.problems.join("; "));
-  }
 }
 
 const DAY = 86_400;
@@ -141,16 +89,13 @@ export function readInstanceSettings(environment: Environment, randomId: string)
     logDecisions: reader.choice("YARDMASTER_LOG", ["json", "off"], "off") === "json",
     logNames: reader.choice("YARDMASTER_LOG_NAMES", ["on", "off"], "off") === "on",
     ...(perSecond > 0 ? { rateLimit: { perSecond, burst } } : {}),
+    sessions: readSessionSettings(reader),
   };
   if (perSecond === 0 && reader.text("YARDMASTER_RATE_BURST") !== undefined) {
     reader.problems.push("YARDMASTER_RATE_BURST needs YARDMASTER_RATE_LIMIT");
   }
   reader.finish();
   return settings;
-}
-
-function isOrigin(text: string): boolean {
-  return text === "*" || (URL.canParse(text) && new URL(text).origin === text);
 }
 
 /**
@@ -160,8 +105,7 @@ function isOrigin(text: string): boolean {
  */
 export function readListenSettings(environment: Environment): ListenSettings {
   const reader = new SettingsReader(environment);
-  const port = reader.number("PORT", 0, 65_535, 8787);
-  if (!Number.isInteger(port)) reader.problems.push("PORT has to be a whole number");
+  const port = reader.integer("PORT", 0, 65_535, 8787);
   reader.finish();
   return { hostname: reader.text("HOST") ?? "127.0.0.1", port };
 }

@@ -49,8 +49,3 @@ export class ManualClock implements Clock {
     return next;
   }
 }
-
-/** Lets everything run that waits for nothing from outside: a fixed number of microtask turns. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 200; turn++) await undefined;
-}

@@ -36,7 +36,7 @@ export type Listen = (server: RedirectServer) => Listening | Promise<Listening>;
 export const today = 1_800_000_000_000;
 
 /** Serves at `moqt://lb:4443/moq`, as the vectors address it. */
-const ownServiceUris = ["moqt://lb:4443/moq", "moqt://127.0.0.1/moqt", "moqt://localhost/moqt"];
+const ownServiceUris = ["moqt://lb:4443/moq"];
 
 export interface BedOptions extends Partial<Omit<RedirectServerOptions, "holder" | "clock">> {
   readonly active?: ActiveSnapshot | undefined;

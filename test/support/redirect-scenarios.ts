@@ -59,7 +59,8 @@ export function redirectScenarios(
 ): void {
   const scenario: Scenario = (title, body, options) => {
     test(title, async () => {
-      const bed = new RedirectBed(options);
+      // Whoever says it in a request addresses the port it came to.
+      const bed = new RedirectBed({ ...(pathInSetup ? {} : { ownServiceUris: [] }), ...options });
       await bed.listen(listen);
       try {
         await body(bed);

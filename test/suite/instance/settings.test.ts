@@ -5,6 +5,7 @@ import {
   readInstanceSettings,
   readListenSettings,
 } from "../../../src/instance/mod.ts";
+import { defaultSessionLimits } from "../../../src/moq-lb/mod.ts";
 import { generateSigningKey } from "../../../src/snapshot/mod.ts";
 
 const complete = {
@@ -35,6 +36,7 @@ describe("settings of an instance", () => {
       corsOrigins: [],
       logDecisions: false,
       logNames: false,
+      sessions: { path: "/moqt", limits: defaultSessionLimits, drainTimeout: 10_000 },
     });
   });
 
@@ -118,6 +120,7 @@ describe("settings of an instance", () => {
       logDecisions: true,
       logNames: true,
       rateLimit: { perSecond: 50, burst: 100 },
+      sessions: { path: "/moqt", limits: defaultSessionLimits, drainTimeout: 10_000 },
     });
   });
 

@@ -18,7 +18,7 @@ const cutOverMemory: Listen = (server) => ({
       protocol,
       kind: "webtransport-h3",
       segment: 1,
-      request: { path: "/moq", authority: "lb:4443" },
+      request: { path: "/moqt", authority: "lb:4443" },
     });
     void server.serve(far);
     return client;
