@@ -15,86 +15,94 @@ import {
 } from "../../../src/moqt/mod.ts";
 import { anyMessage } from "../moqt/arbitrary.ts";
 import { type Choose, type End, Link } from "./link.ts";
-import { allDrafts, Driven, emptySetup, smallest } from "./support.ts";
+import { allDrafts, Driven, emptySetup, hex, requestBytes, smallest } from "./support.ts";
 
 const anyDraft: fc.Arbitrary<Draft> = fc.constantFrom(...allDrafts);
 const none = new Uint8Array(0);
 
+/** The smallest message of each type that may follow a request. */
+function replies(draft: Draft, trackAlias = 7n): RequestReply[] {
+  const rest = { parameters: [], trackProperties: none };
+  const suffix = { trackNamespaceSuffix: [utf8("a")] };
+  const notify: RequestReply = { type: "PUBLISH_STATE_NOTIFY", parameters: [] };
+  return [
+    { type: "REQUEST_OK", ...rest },
+    { type: "REQUEST_ERROR", errorCode: 0n, retryInterval: 0n, errorReason: "" },
+    { type: "SUBSCRIBE_OK", trackAlias, ...rest },
+    { type: "FETCH_OK", endOfTrack: true, endLocation: { group: 0n, object: 0n }, ...rest },
+    { type: "PUBLISH_DONE", statusCode: 0n, streamCount: 0n, errorReason: "" },
+    { type: "NAMESPACE", ...suffix },
+    { type: "PUBLISH_SKIPPED", ...suffix, trackName: none },
+    ...(draft >= 20 ? [notify] : []),
+  ];
+}
+
 describe("a core", () => {
-  /** Something that a peer does to one of a few streams. */
+  /** Something that happens to a core. A stream is one of those that are there by then. */
   type Deed =
     | { readonly type: "open"; readonly kind: "bidi" | "uni" }
+    | { readonly type: "request"; readonly bytes: Uint8Array; readonly fin: boolean }
     | { readonly type: "data"; readonly stream: number; readonly bytes: Uint8Array; fin: boolean }
     | { readonly type: "reset" | "stop"; readonly stream: number }
     | { readonly type: "datagram"; readonly bytes: Uint8Array }
     | { readonly type: "wait"; readonly milliseconds: number }
-    | { readonly type: "answer"; readonly grant: boolean };
+    | { readonly type: "answer"; readonly stream: number; readonly reply: RequestReply }
+    | { readonly type: "grant"; readonly index: number; readonly then: Uint8Array };
 
-  function anyDeed(draft: Draft): fc.Arbitrary<Deed> {
-    const stream = fc.nat({ max: 7 });
+  type Role = "client" | "server";
+
+  function anyDeed(draft: Draft, role: Role): fc.Arbitrary<Deed> {
+    const only = <Type extends string>(type: Type) => fc.constant(type);
+    const stream = fc.nat({ max: 30 });
+    const parity = role === "client" ? 1n : 0n;
+    const requestId = fc.bigInt({ min: 0n, max: 500n }).map((index) => 2n * index + parity);
     const message = anyMessage(draft).map((sent) => encodeControlMessage(sent, draft));
-    const bytes = fc.oneof(
-      { weight: 3, arbitrary: message },
-      {
-        weight: 1,
-        arbitrary: fc.tuple(message, fc.nat()).map(([whole, end]) => whole.slice(0, end)),
-      },
-      { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }) },
-      { weight: 1, arbitrary: fc.constantFrom(emptySetup, utf8("\x05\x04"), utf8("\x14\x02\x00")) },
+    const request = fc
+      .tuple(fc.constantFrom(...requestTypes), requestId)
+      .map(([type, id]) => requestBytes(type, id, draft));
+    const update = requestId.map((id) =>
+      encodeControlMessage({ type: "REQUEST_UPDATE", requestId: id, parameters: [] }, draft),
     );
-    return fc.oneof(
-      {
-        weight: 3,
-        arbitrary: fc.record({
-          type: fc.constant("open" as const),
-          kind: fc.constantFrom("bidi" as const, "uni" as const),
-        }),
-      },
-      {
-        weight: 8,
-        arbitrary: fc.record({
-          type: fc.constant("data" as const),
-          stream,
-          bytes,
-          fin: fc.boolean(),
-        }),
-      },
-      {
-        weight: 1,
-        arbitrary: fc.record({ type: fc.constantFrom("reset" as const, "stop" as const), stream }),
-      },
-      {
-        weight: 1,
-        arbitrary: fc.record({
-          type: fc.constant("datagram" as const),
-          bytes: fc.uint8Array({ maxLength: 12 }),
-        }),
-      },
-      {
-        weight: 1,
-        arbitrary: fc.record({
-          type: fc.constant("wait" as const),
-          milliseconds: fc.nat({ max: 200 }),
-        }),
-      },
-      {
-        weight: 2,
-        arbitrary: fc.record({ type: fc.constant("answer" as const), grant: fc.boolean() }),
-      },
+    const reply = fc.constantFrom(...replies(draft));
+    const garbage = fc.oneof(
+      reply.map((sent) => encodeControlMessage(sent, draft)),
+      message,
+      fc.uint8Array({ maxLength: 40 }),
+      fc.constantFrom(emptySetup, hex("0504"), hex("140200"), hex("af"), hex("0200")),
     );
+    const rarely = fc.nat(9).map((number) => number === 0);
+    const index = fc.nat({ max: requestTypes.length - 1 });
+    const then = fc.oneof({ weight: 5, arbitrary: fc.constant(none) }, update, garbage);
+    const deeds: [number, fc.Arbitrary<Deed>][] = [
+      [1, fc.record({ type: only("open"), kind: fc.constantFrom("bidi", "uni") })],
+      [12, fc.record({ type: only("request"), bytes: request, fin: rarely })],
+      [2, fc.record({ type: only("data"), stream, bytes: update, fin: rarely })],
+      [1, fc.record({ type: only("data"), stream, bytes: garbage, fin: rarely })],
+      [4, fc.record({ type: fc.constantFrom("reset", "stop"), stream })],
+      [1, fc.record({ type: only("datagram"), bytes: fc.constant(hex("08020501")) })],
+      [1, fc.record({ type: only("wait"), milliseconds: fc.nat({ max: 40 }) })],
+      [8, fc.record({ type: only("answer"), stream, reply })],
+      [4, fc.record({ type: only("grant"), index, then })],
+    ];
+    return fc.oneof(...deeds.map(([weight, arbitrary]) => ({ weight, arbitrary })));
   }
 
   function happen(driven: Driven, deed: Deed): void {
+    // Whatever the peer has opened, its control stream left out.
+    const pick = (index: number) => 1 + (index % Math.max(1, driven.opened - 1));
     switch (deed.type) {
       case "open":
         driven.open(deed.kind);
         break;
+      case "request":
+        driven.request(deed.bytes, deed.fin);
+        break;
       case "data":
-        driven.feed(deed.stream, deed.bytes, deed.fin);
+        driven.feed(pick(deed.stream), deed.bytes, deed.fin);
         break;
       case "reset":
       case "stop":
-        driven[deed.type](deed.stream);
+        driven[deed.type](pick(deed.stream));
         break;
       case "datagram":
         driven.take(driven.core.datagram(deed.bytes, driven.now));
@@ -102,17 +110,21 @@ describe("a core", () => {
       case "wait":
         driven.wait(deed.milliseconds);
         break;
-      case "answer": {
-        const request = driven.eventsOf("request").at(-1)?.request;
-        if (request === undefined) break;
-        const message: RequestReply = deed.grant
-          ? { type: "REQUEST_OK", parameters: [], trackProperties: none }
-          : { type: "REQUEST_ERROR", errorCode: 0n, retryInterval: 0n, errorReason: "" };
+      case "answer":
         try {
-          driven.take(driven.core.send(request, message, driven.now));
+          driven.take(driven.core.send(pick(deed.stream), deed.reply, driven.now));
         } catch (error) {
           assert.ok(error instanceof SessionUseError);
         }
+        break;
+      case "grant": {
+        // Our requests are on the streams after our control stream.
+        const type = requestTypes[deed.index] ?? "SUBSCRIBE";
+        const wanted = type === "SUBSCRIBE" || type === "FETCH" ? `${type}_OK` : "REQUEST_OK";
+        const granting = replies(driven.draft).find((reply) => reply.type === wanted);
+        assert.ok(granting);
+        const bytes = encodeControlMessage(granting, driven.draft);
+        driven.feed(-2 - deed.index, concatBytes(bytes, deed.then));
       }
     }
   }
@@ -121,14 +133,16 @@ describe("a core", () => {
     const limits = { bufferedBytes: 300, messageBytes: 2000, messageTime: 100, unreadStreams: 3 };
     fc.assert(
       fc.property(
-        anyDraft.chain((draft) =>
-          fc.tuple(
-            fc.constant(draft),
-            fc.constantFrom("client" as const, "server" as const),
-            fc.boolean(),
-            fc.array(anyDeed(draft), { maxLength: 40, size: "max" }),
+        fc
+          .tuple(anyDraft, fc.constantFrom<Role>("client", "server"))
+          .chain(([draft, role]) =>
+            fc.tuple(
+              fc.constant(draft),
+              fc.constant(role),
+              fc.boolean(),
+              fc.array(anyDeed(draft, role), { maxLength: 40, size: "max" }),
+            ),
           ),
-        ),
         ([draft, role, begins, deeds]) => {
           const driven = new Driven({ draft, role, limits });
           if (begins) driven.setup();
@@ -152,7 +166,7 @@ describe("a core", () => {
           assert.equal(driven.core.openRequests, 0);
         },
       ),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
   });
 
@@ -199,28 +213,6 @@ describe("a core", () => {
 });
 
 describe("two cores", () => {
-  const replies: ((count: number) => RequestReply)[] = [
-    () => ({ type: "REQUEST_OK", parameters: [], trackProperties: none }),
-    () => ({ type: "REQUEST_ERROR", errorCode: 0n, retryInterval: 0n, errorReason: "" }),
-    (count) => ({
-      type: "SUBSCRIBE_OK",
-      trackAlias: BigInt(count),
-      parameters: [],
-      trackProperties: none,
-    }),
-    () => ({
-      type: "FETCH_OK",
-      endOfTrack: true,
-      endLocation: { group: 0n, object: 0n },
-      parameters: [],
-      trackProperties: none,
-    }),
-    () => ({ type: "PUBLISH_DONE", statusCode: 0n, streamCount: 0n, errorReason: "" }),
-    () => ({ type: "PUBLISH_STATE_NOTIFY", parameters: [] }),
-    () => ({ type: "NAMESPACE", trackNamespaceSuffix: [utf8("a")] }),
-    () => ({ type: "PUBLISH_SKIPPED", trackNamespaceSuffix: [utf8("a")], trackName: none }),
-  ];
-
   /** Does something with a core that its application might; misuse has to change nothing. */
   function command(
     { core, events }: End,
@@ -228,6 +220,8 @@ describe("two cores", () => {
     draft: Draft,
     count: number,
   ): readonly Action[] {
+    const all = replies(draft, BigInt(count));
+    const reply = (below: number) => all[choose(below)] as RequestReply;
     const requests = events.flatMap((event) => ("request" in event ? [event.request] : []));
     const some = requests[choose(Math.max(1, requests.length))] ?? 0;
     const code = "CANCELLED";
@@ -241,8 +235,8 @@ describe("two cores", () => {
           0,
         ).actions;
       },
-      () => core.send(some, (replies[choose(replies.length)] as (typeof replies)[0])(count), 0),
-      () => core.send(some, (replies[choose(4)] as (typeof replies)[0])(count), 0, true),
+      () => core.send(some, reply(all.length), 0),
+      () => core.send(some, reply(4), 0, true),
       () => core.update(some, [], 0)?.actions ?? [],
       () => core.finish(some, 0),
       () => (choose(4) === 0 ? core.cancel(some, code, 0) : []),

@@ -55,6 +55,11 @@ export class Driven {
     return this.#options.draft;
   }
 
+  /** How many streams the peer has opened: 0 up to one less. */
+  get opened(): number {
+    return this.#streams;
+  }
+
   /** Remembers actions. */
   take(actions: readonly Action[]): void {
     const isOver = this.closed !== undefined;
