@@ -8,7 +8,7 @@
  */
 
 import { QuicClosed, QuicError } from "../quic/errors.ts";
-import { BrowserStream, type StreamHalves } from "./browser/stream.ts";
+import { BrowserStream, largestStreamCode, type StreamHalves } from "./browser/stream.ts";
 import { shortReason } from "./reason.ts";
 import {
   clampedCode,
@@ -91,8 +91,8 @@ class BrowserTransport implements Transport {
   readonly remote: string;
   readonly fidelity: Fidelity = {
     ...exact,
-    largestResetCode: largestWebTransportCode,
-    largestStopCode: largestWebTransportCode,
+    largestResetCode: largestStreamCode(),
+    largestStopCode: largestStreamCode(),
     largestCloseCode: largestWebTransportCode,
   };
   readonly exactCodes = hasExactCodes(this.fidelity);

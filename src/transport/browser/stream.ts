@@ -150,8 +150,20 @@ function codeOf(error: unknown): bigint | undefined {
   return typeof streamErrorCode === "number" ? BigInt(streamErrorCode) : undefined;
 }
 
+/** Chromium, up to 156 at least, takes code and message as one dictionary. */
+type OlderConstructor = new (init: { readonly streamErrorCode: number }) => WebTransportError;
+
 /** What tells a web stream the code to end with. */
 function errorOf(code: bigint): WebTransportError {
   const streamErrorCode = Number(clampedCode(code, largestWebTransportCode));
-  return new WebTransportError("", { source: "stream", streamErrorCode });
+  try {
+    return new WebTransportError("", { source: "stream", streamErrorCode });
+  } catch {
+    return new (WebTransportError as unknown as OlderConstructor)({ streamErrorCode });
+  }
+}
+
+/** The largest code that this browser sends as it is; Chromium, up to 156 at least, sends a byte. */
+export function largestStreamCode(): bigint {
+  return codeOf(errorOf(largestWebTransportCode)) ?? 0n;
 }
