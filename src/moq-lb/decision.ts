@@ -31,6 +31,7 @@ export type RejectionCause =
   | RoutingRejection["cause"]
   | "rate-limit"
   | "rate-limit-fault"
+  | "requester-fault"
   | "pending-limit"
   | "unauthorized"
   | "authorization-fault"
@@ -45,7 +46,7 @@ export interface Rejection {
   readonly retryInterval: bigint;
   /** The authorization policy's reason, made safe. */
   readonly reason?: string | undefined;
-  /** Code or class of the error that a hook threw. */
+  /** Code or class of the error that a hook threw, or that told who the requester is. */
   readonly fault?: string;
 }
 
@@ -62,6 +63,7 @@ export const reasonPhrases: Readonly<Record<RejectionCause, string>> = {
   "joining-fetch": "there is no subscription to join here",
   "rate-limit": "too many requests",
   "rate-limit-fault": "the request could not be checked",
+  "requester-fault": "the request could not be checked",
   "pending-limit": "too many requests are waiting",
   unauthorized: "not authorized",
   "authorization-fault": "the request could not be checked",

@@ -33,6 +33,7 @@ export { isOperation, type Operation, operationOf } from "./operation.ts";
 export { type RateLimit, type TokenBucketOptions, tokenBucket } from "./rate-limit.ts";
 export {
   createRedirector,
+  defaultMaximumPending,
   type Redirector,
   type RedirectorOptions,
   type Requester,

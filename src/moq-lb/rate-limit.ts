@@ -7,10 +7,25 @@
 import { ConfigurationError, requireInteger } from "./configuration-error.ts";
 
 /**
- * Whether one more request of `client` is admitted at `now` (milliseconds). `false` is answered
- * with EXCESSIVE_LOAD (LB-REJECT-8); what it throws, with INTERNAL_ERROR.
+ * Whether one more request of `client` is admitted at `now` (milliseconds). Only `true` admits;
+ * `false` is answered with EXCESSIVE_LOAD (LB-REJECT-8), what it throws with INTERNAL_ERROR.
+ *
+ * `tenant` is as the deployment tells tenants apart, where it does: a quota for each is one bucket
+ * for each (LB-SEC-12).
+ *
+ * @example
+ * ```ts
+ * const perClient = tokenBucket({ ratePerSecond: 50 });
+ * const perTenant = tokenBucket({ ratePerSecond: 1000 });
+ * const rateLimit: RateLimit = (client, now, tenant = "") =>
+ *   perClient(client, now) && perTenant(tenant, now);
+ * ```
  */
-export type RateLimit = (client: string, now: number) => boolean | Promise<boolean>;
+export type RateLimit = (
+  client: string,
+  now: number,
+  tenant?: string,
+) => boolean | Promise<boolean>;
 
 export interface TokenBucketOptions {
   /** Requests per second that a client may make for ever. */

@@ -35,7 +35,10 @@ export interface RedirectorOptions {
   readonly authorization: AuthorizationPolicy | "allow-all";
   /** Asked before anything else. Default: every request is admitted. */
   readonly rateLimit?: RateLimit;
-  /** Requests that may wait for hooks at a time; more get EXCESSIVE_LOAD. Default 10,000. */
+  /**
+   * Requests that may wait for hooks at a time; more get EXCESSIVE_LOAD. As many may wait for
+   * their bodies over HTTP. Default 10,000.
+   */
   readonly maximumPending?: number;
   /** Service URIs of this deployment; never sent as a Connect URI (LB-REDIR-18). */
   readonly ownServiceUris?: readonly string[];
@@ -53,6 +56,9 @@ export interface RedirectorOptions {
   /** Whether events carry the (escaped, cut) name of the request. Default `false` (LB-SEC-34). */
   readonly logNames?: boolean;
 }
+
+/** {@link RedirectorOptions.maximumPending} where it is left out. */
+export const defaultMaximumPending = 10_000;
 
 /** Who sent a request, and with what credentials. */
 export interface Requester {
@@ -76,16 +82,19 @@ export interface Redirector {
    * wrong with a request is said first, in every draft alike. A hook that throws counts as a
    * failed check, INTERNAL_ERROR with a retry.
    *
+   * @param requester who asks, or what finds that out, which counts as a hook
    * @returns a promise where a hook answers with one, else the decision itself
    * @throws {UnknownDraftError}
    */
   decide(
     request: RoutableRequest,
     draft: Draft,
-    requester?: Requester,
+    requester?: Requester | (() => Requester),
   ): Decision | Promise<Decision>;
   /** The REQUEST_ERROR that answers a request: {@link Redirector.decide}, as a message. */
   answer(request: RoutableRequest, draft: Draft, requester?: Requester): Promise<RequestError>;
+  /** EXCESSIVE_LOAD for what is turned away before it is read, for want of room (LB-SEC-33). */
+  overload(): Rejection;
 }
 
 /**
@@ -119,7 +128,11 @@ class RequestRedirector implements Redirector {
     for (const hook of ["rateLimit", "onDecision", "now", "random"] as const) {
       requireFunction(hook, options[hook]);
     }
-    this.#maximumPending = requireInteger("maximumPending", options.maximumPending ?? 10_000, 1);
+    this.#maximumPending = requireInteger(
+      "maximumPending",
+      options.maximumPending ?? defaultMaximumPending,
+      1,
+    );
     this.#options = options;
     this.#now = options.now ?? Date.now;
     this.#placement = {
@@ -132,7 +145,7 @@ class RequestRedirector implements Redirector {
   decide(
     request: RoutableRequest,
     draft: Draft,
-    requester: Requester = anybody,
+    requester: Requester | (() => Requester) = anybody,
   ): Decision | Promise<Decision> {
     const receivedAt = this.#now();
     const refusal = this.#admit(request, requester, receivedAt);
@@ -148,10 +161,22 @@ class RequestRedirector implements Redirector {
     return toRequestError(await this.decide(request, draft, requester), request);
   }
 
+  overload(): Rejection {
+    return this.#reject("EXCESSIVE_LOAD", "pending-limit");
+  }
+
   /** Limits, then authorization. */
-  #admit(request: RoutableRequest, requester: Requester, now: number): Refusal | Promise<Refusal> {
-    if (this.#pending >= this.#maximumPending) {
-      return this.#reject("EXCESSIVE_LOAD", "pending-limit");
+  #admit(
+    request: RoutableRequest,
+    given: Requester | (() => Requester),
+    now: number,
+  ): Refusal | Promise<Refusal> {
+    if (this.#pending >= this.#maximumPending) return this.overload();
+    let requester: Requester;
+    try {
+      requester = typeof given === "function" ? given() : given;
+    } catch (error) {
+      return this.#reject("INTERNAL_ERROR", "requester-fault", { fault: safeFault(error) });
     }
     const limited = this.#limit(requester, now);
     const refusal = isPromise(limited)
@@ -164,11 +189,11 @@ class RequestRedirector implements Redirector {
     });
   }
 
-  #limit({ client = "" }: Requester, now: number): Refusal | Promise<Refusal> {
+  #limit({ client = "", tenant }: Requester, now: number): Refusal | Promise<Refusal> {
     const { rateLimit } = this.#options;
     if (rateLimit === undefined) return undefined;
     return ask(
-      () => rateLimit(client, now),
+      () => rateLimit(client, now, tenant),
       (admitted) => (admitted === true ? undefined : this.#reject("EXCESSIVE_LOAD", "rate-limit")),
       (fault) => this.#reject("INTERNAL_ERROR", "rate-limit-fault", { fault }),
     );

@@ -50,7 +50,7 @@ export class Service {
   /** What is wrong with an address, if anything is (SU-05). */
   faultOf({ path, authority }: Address): AddressFault | undefined {
     if (authority !== undefined && this.#authorities.size > 0) {
-      const host = parse(`moqt://${authority}`)?.host;
+      const host = /[/?]/.test(authority) ? undefined : parse(`moqt://${authority}`)?.host;
       if (host === undefined || !this.#authorities.has(host)) return "INVALID_AUTHORITY";
     }
     if (path === undefined) return undefined;

@@ -373,3 +373,37 @@ test("wrong or missing options stop the start with one line that names them", as
     );
   }
 });
+
+describe("sessions", () => {
+  /** What the policy says of a session that shows these bearer tokens. */
+  async function verdictOnSession(
+    { policy }: Issuer,
+    bearerToken?: string,
+    ...tokens: string[]
+  ): Promise<true | string> {
+    assert.ok(policy.authorizeSession);
+    const decision = await policy.authorizeSession({
+      bearerToken,
+      tokens: tokens.map((text) => ({ tokenType: 0n, tokenValue: utf8(text) })),
+      authority: undefined,
+      path: undefined,
+      tenant: undefined,
+    });
+    return outcome(decision);
+  }
+
+  test("are let in without tokens, since those may come with requests", async () => {
+    assert.equal(await verdictOnSession(await issuerOf()), true);
+  });
+
+  test("that show tokens need one that is valid, whatever it grants [LB-SEC-11]", async () => {
+    const issuer = await issuerOf();
+    const good = await issuer.token({ moqt: [] });
+    const expired = await issuer.token({ exp: now - 1 });
+    assert.equal(await verdictOnSession(issuer, good), true);
+    assert.equal(await verdictOnSession(issuer, undefined, expired, good), true);
+    assert.equal(await verdictOnSession(issuer, expired), "token-expired");
+    assert.equal(await verdictOnSession(issuer, undefined, "x"), "malformed-token");
+    assert.equal(await verdictOnSession(issuer, "a", "b", "c", "d", good), "too-many-tokens");
+  });
+});

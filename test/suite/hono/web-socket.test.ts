@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { describe, test } from "#test";
+import { moqLb } from "../../../src/hono/moq-lb.ts";
+import {
+  moqtOverWebSocket,
+  type WebSocketOptions,
+} from "../../../src/hono/moqt-over-web-socket.ts";
+import type { UpgradeOptions } from "../../../src/transport/qmux-upgrade/upgrade.ts";
+import { RawPeer } from "../../support/raw-peer.ts";
+import { assertServes, type BedOptions, RedirectBed } from "../../support/redirect-bed.ts";
+import { settle } from "../../support/settle.ts";
+import { memoryTransportPair } from "../../support/transport-pair.ts";
+
+const handshake = {
+  upgrade: "websocket",
+  connection: "Upgrade",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+  "sec-websocket-version": "13",
+  "sec-websocket-protocol": "qmux-02.moqt-22, qmux-01.moqt-18",
+};
+
+/** An app whose WebSockets are memory; it keeps the client's end of the last one. */
+function appOf(options: BedOptions = {}, more: Partial<WebSocketOptions> = {}) {
+  const bed = new RedirectBed({ ownServiceUris: ["https://lb.example/moqt"], ...options });
+  const upgrades: UpgradeOptions[] = [];
+  let client: RawPeer | undefined;
+  const handler = moqtOverWebSocket({
+    server: bed.server,
+    clientOf: () => "192.0.2.1",
+    upgrade(_, upgrade) {
+      upgrades.push(upgrade);
+      const [near, transport] = memoryTransportPair({
+        kind: "qmux",
+        request: { path: "/moqt", authority: "lb.example" },
+      });
+      Object.defineProperty(transport, "remote", { value: upgrade.remote });
+      client = new RawPeer(near);
+      // A Response of the web platform cannot say 101.
+      return { response: new Response(null, { status: 204 }), transport };
+    },
+    ...more,
+  });
+  const app = moqLb({ holder: bed.holder, authorization: "allow-all", sessions: { handler } });
+  const ask = (headers: Record<string, string> = handshake, url = "https://lb.example/moqt") =>
+    app.request(url, { headers });
+  return { app, bed, ask, upgrades, client: () => client as RawPeer };
+}
+
+async function assertProblem(response: Response, status: number, code: string): Promise<void> {
+  assert.equal(response.status, status);
+  assert.equal(response.headers.get("content-type"), "application/problem+json");
+  assert.equal(((await response.json()) as { code: string }).code, code);
+}
+
+describe("GET /moqt", () => {
+  test("with an upgrade becomes a session that is answered", async () => {
+    const { ask, upgrades, client } = appOf();
+    assert.equal((await ask()).status, 204);
+    assert.deepEqual(upgrades, [
+      {
+        protocols: ["moqt-22", "moqt-21", "moqt-20", "moqt-19", "moqt-18"],
+        remote: "192.0.2.1",
+      },
+    ]);
+    await client().setup();
+    await assertServes(client(), 0);
+  });
+
+  test("without an upgrade is 426 and says what to ask for", async () => {
+    const { ask } = appOf();
+    const response = await ask({});
+    assert.equal(response.headers.get("upgrade"), "websocket");
+    await assertProblem(response, 426, "UPGRADE_REQUIRED");
+  });
+
+  test("with another method is 405", async () => {
+    const { app } = appOf();
+    const response = await app.request("https://lb.example/moqt", { method: "POST" });
+    await assertProblem(response, 405, "METHOD_NOT_ALLOWED");
+  });
+
+  test("without a protocol that is spoken here is 400", async () => {
+    const { ask, upgrades } = appOf();
+    for (const offer of ["", "qmux-02.moqt-17", "moqt-22", "chat"]) {
+      const headers = { ...handshake, "sec-websocket-protocol": offer };
+      await assertProblem(await ask(headers), 400, "NO_COMMON_PROTOCOL");
+    }
+    assert.equal(upgrades.length, 0);
+  });
+
+  test("for somebody else's path or authority is refused", async () => {
+    const { ask } = appOf();
+    const response = await ask(handshake, "https://other.example/moqt");
+    await assertProblem(response, 421, "INVALID_AUTHORITY");
+  });
+
+  test("from a page of another origin is 403 where origins are named", async () => {
+    const { ask } = appOf({}, { origins: ["https://player.example"] });
+    const from = (origin: string) => ask({ ...handshake, origin });
+    await assertProblem(await from("https://evil.example"), 403, "FORBIDDEN_ORIGIN");
+    assert.equal((await from("https://player.example")).status, 204);
+    // No browser, no origin.
+    assert.equal((await ask()).status, 204);
+  });
+
+  test("beyond a limit, or while the service ends, is refused before the upgrade", async () => {
+    const { ask, bed, client, upgrades } = appOf({
+      limits: { maximumSessions: 2, maximumSessionsPerClient: 1 },
+    });
+    assert.equal((await ask()).status, 204);
+    const second = await ask();
+    assert.equal(second.headers.get("retry-after"), "5");
+    await assertProblem(second, 429, "CLIENT_LIMIT");
+    const drained = bed.server.drain(1000);
+    await assertProblem(await ask(), 503, "DRAINING");
+    client().transport.close(0n, "");
+    await drained;
+    assert.equal(upgrades.length, 1);
+  });
+
+  test("is not there without sessions", async () => {
+    const bed = new RedirectBed();
+    const app = moqLb({ holder: bed.holder, authorization: "allow-all" });
+    await assertProblem(await app.request("/moqt", { headers: handshake }), 404, "NOT_FOUND");
+  });
+
+  test("works where CORS is on and the plug-in is mounted in another app", async () => {
+    const bed = new RedirectBed({ ownServiceUris: [] });
+    const handler = moqtOverWebSocket({
+      server: bed.server,
+      // Frozen as a 101 is: whoever touches it fails.
+      upgrade: () => ({
+        response: Object.freeze(new Response(null, { status: 204 })),
+        transport: undefined,
+      }),
+    });
+    const outer = new Hono();
+    const cors = { origin: "*" };
+    const options = { holder: bed.holder, authorization: "allow-all", cors } as const;
+    outer.route("/", moqLb({ ...options, sessions: { handler } }));
+    const headers = { ...handshake, origin: "https://player.example" };
+    const response = await outer.request("https://lb.example/moqt", { headers });
+    await settle();
+    assert.equal(response.status, 204);
+    assert.equal(response.headers.get("access-control-allow-origin"), null);
+  });
+});
