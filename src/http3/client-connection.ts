@@ -48,6 +48,7 @@ export interface RequestOptions {
   readonly onInterim?: (head: ResponseHead) => void;
 }
 
+/** After GOAWAY the connection closes by itself, with H3_NO_ERROR, once nothing is left to do. */
 export class Http3ClientConnection extends Http3Connection {
   readonly role = "client";
   protected readonly sessions: SessionRegistry | undefined;
@@ -127,6 +128,16 @@ export class Http3ClientConnection extends Http3Connection {
     await this.sendControlFrame(frameTypes.GOAWAY, quicVarints(0));
   }
 
+  /**
+   * Ends the connection gracefully: waits until all requests and sessions have ended, then closes
+   * with H3_NO_ERROR. To limit the wait, call `close` meanwhile.
+   */
+  async shutdown(): Promise<void> {
+    await this.goaway();
+    await this.drained();
+    this.close();
+  }
+
   /** Only streams of WebTransport sessions may come from a server (RFC 9114 §6.1). */
   protected async bidiArrived(stream: QuicStream): Promise<void> {
     const source = new ByteSource(stream);
@@ -142,6 +153,12 @@ export class Http3ClientConnection extends Http3Connection {
     for (const request of this.requests.values()) {
       if (request.id >= id) request.refuse(goingAway());
     }
+    this.requestEnded();
+  }
+
+  /** A connection that takes no more requests and has none left is of no use. */
+  protected override requestEnded(): void {
+    if (this.receivedGoaway !== undefined && this.requests.size === 0) this.close();
   }
 
   async #settings(): Promise<Settings> {
@@ -155,7 +172,10 @@ export class Http3ClientConnection extends Http3Connection {
     const fields = requestFields(head);
     readRequestHead(fields, (message) => new Http3CallError("INVALID_MESSAGE", message));
     if (this.receivedGoaway !== undefined) throw goingAway();
-    const stream = await this.quic.openBidi();
+    const stream = await this.quic.openBidi().catch((error) => {
+      // It may be GOAWAY that has led to the end of the connection.
+      throw this.receivedGoaway === undefined ? error : goingAway();
+    });
     const message = new MessageStream(stream, new ByteSource(stream), this);
     message.tunnel = head.method === "CONNECT";
     this.track(message);

@@ -125,21 +125,16 @@ export abstract class Http3Connection implements MessageStreamContext {
     this.quic.close(code, reason);
   }
 
-  /**
-   * Ends the connection gracefully: sends GOAWAY, waits until all requests and sessions have
-   * ended, then closes with H3_NO_ERROR. To limit the wait, call `close` meanwhile.
-   */
-  async shutdown(): Promise<void> {
+  /** Waits until all requests and sessions have ended, or the connection has. */
+  protected async drained(): Promise<void> {
     let ended = false;
     void this.closed.then(() => {
       ended = true;
     });
-    await this.goaway();
     while (!ended && this.requests.size > 0) {
       const open = [...this.requests.values()];
       await Promise.race([this.closed, ...open.map((request) => request.finished)]);
     }
-    this.close();
   }
 
   /** Ends the connection with the code of `error` (RFC 9114 §8). */
@@ -172,8 +167,14 @@ export abstract class Http3Connection implements MessageStreamContext {
   /** Keeps `stream` among the requests until it has ended. */
   protected track(stream: MessageStream): void {
     this.requests.set(stream.id, stream);
-    void stream.finished.then(() => this.requests.delete(stream.id));
+    void stream.finished.then(() => {
+      this.requests.delete(stream.id);
+      this.requestEnded();
+    });
   }
+
+  /** A request has ended. */
+  protected requestEnded(): void {}
 
   /**
    * Gives the failure of a task that nobody awaits its consequence. What happened to one stream
@@ -262,9 +263,9 @@ export abstract class Http3Connection implements MessageStreamContext {
       },
       onGoaway: (id) => {
         this.#receivedGoaway = id;
-        this.goawayArrived(id);
-        this.sessions?.drain();
         this.#options.onGoaway?.(id);
+        this.sessions?.drain();
+        this.goawayArrived(id);
       },
       onExtension: (type, payload) => this.#options.onControlFrame?.(type, payload),
     });

@@ -74,6 +74,7 @@ export interface Http3ServerOptions extends Http3Options {
 }
 
 const DEFAULT_MAX_SESSIONS = 16;
+const DEFAULT_LINGER = 1000;
 
 export class Http3ServerConnection extends Http3Connection {
   readonly role = "server";
@@ -119,6 +120,25 @@ export class Http3ServerConnection extends Http3Connection {
     if (this.#goaway !== undefined) return;
     this.#goaway = this.#nextRequest;
     await this.sendControlFrame(frameTypes.GOAWAY, quicVarints(this.#goaway));
+  }
+
+  /**
+   * Ends the connection gracefully: sends GOAWAY, waits until all requests and sessions have
+   * ended, gives the client time to read the last of them and to close, and closes with
+   * H3_NO_ERROR. To limit the first wait, call `close` meanwhile.
+   *
+   * @param linger milliseconds that a client gets which does not close by itself; default 1,000
+   */
+  async shutdown(linger = DEFAULT_LINGER): Promise<void> {
+    await this.goaway();
+    await this.drained();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, linger);
+    });
+    await Promise.race([this.closed, over]);
+    clearTimeout(timer);
+    this.close();
   }
 
   protected async bidiArrived(stream: QuicStream): Promise<void> {

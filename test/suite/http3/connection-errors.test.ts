@@ -167,7 +167,9 @@ describe("what only a server must not send", () => {
   ];
   for (const [what, bytes, code] of fromServer) {
     test(`${what}: ${code}`, async () => {
-      const { peer } = clientAndRawServer();
+      const { client, peer } = clientAndRawServer();
+      // Without a request, GOAWAY alone would end the connection.
+      await client.request({ method: "CONNECT", authority: "a:1", headers: [] });
       await peer.uni(bytes);
       assert.equal(await closeName(peer.quic), code);
     });

@@ -55,8 +55,7 @@ describe("GOAWAY of a server", () => {
   });
 
   test("lets a client fail what will not be processed, as safe to send again [A14]", async () => {
-    const seen: bigint[] = [];
-    const { client, peer } = clientAndRawServer({ onGoaway: (id) => seen.push(id) });
+    const { client, peer } = clientAndRawServer();
     const control = await peer.uni(plainControl);
     const kept = await client.request(get, { end: true });
     const begun = await client.request(get, { end: true });
@@ -84,11 +83,23 @@ describe("GOAWAY of a server", () => {
 
     await keptStream.write(concatBytes(headers([":status", "200"]), frame(0, "02")), true);
     assert.deepEqual(await readAll(kept), Uint8Array.of(2));
-    // A second one may take more back.
+    // Then the connection is of no use any more.
+    assert.equal((await peer.quic.closed).code, http3ErrorCodes.H3_NO_ERROR);
+    await assert.rejects(client.request(get), rejected);
+  });
+
+  test("may take more back with a second one, and closes a client that has nothing left", async () => {
+    const seen: bigint[] = [];
+    const { client, peer } = clientAndRawServer({ onGoaway: (id) => seen.push(id) });
+    const control = await peer.uni(plainControl);
+    const sent = await client.request(get, { end: true });
+    const answer = sent.response();
+    await control.write(frame(0x07, "04"));
+    assert.ok(await isPending(answer));
     await control.write(frame(0x07, "00"));
-    await settled();
+    await assert.rejects(answer, { code: "H3_REQUEST_REJECTED" });
     assert.deepEqual(seen, [4n, 0n]);
-    assert.equal(client.receivedGoaway, 0n);
+    assert.equal((await peer.quic.closed).code, http3ErrorCodes.H3_NO_ERROR);
   });
 
   test("fails a request that waits for a stream", async () => {
