@@ -31,7 +31,7 @@ export { draftName, drafts, parseDraftName } from "./draft.ts";
 export type { DraftFacts, ParameterScopes } from "./draft-facts.ts";
 export { draftFacts, draftFactsOf } from "./draft-facts.ts";
 export { MalformedNameError, MoqtEncodingError, MoqtError, UnknownDraftError } from "./errors.ts";
-export { isGrease } from "./grease.ts";
+export { greaseSetupOption, isGrease } from "./grease.ts";
 export type { Json } from "./json.ts";
 export { messageToJson } from "./json.ts";
 export type { KeyValuePair } from "./key-value.ts";

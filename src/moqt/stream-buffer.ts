@@ -26,7 +26,8 @@ export class StreamBuffer {
 
   /** A view of the unread bytes, valid until the next call. */
   get bytes(): Uint8Array {
-    return this.#bytes.subarray(this.#start, this.#end);
+    const isAll = this.#start === 0 && this.#end === this.#bytes.length;
+    return isAll ? this.#bytes : this.#bytes.subarray(this.#start, this.#end);
   }
 
   push(chunk: Uint8Array): void {

@@ -10,7 +10,7 @@ import { MoqtError } from "../errors.ts";
 import type { Goaway, MessageType, RequestContext, Setup } from "../message.ts";
 import { checkReceivedByServer, checkRequestId, type Endpoint } from "../peer-checks.ts";
 import { StreamBuffer } from "../stream-buffer.ts";
-import type { GoawayDetails } from "./request-messages.ts";
+import { type GoawayDetails, goawayMessage } from "./goaway.ts";
 import type { SessionContext } from "./session-context.ts";
 import { type PeerSetup, readPeerSetup } from "./setup.ts";
 import type { StreamHandle } from "./stream-handle.ts";
@@ -46,10 +46,6 @@ export class ControlStreams {
     return this.#peerSetup;
   }
 
-  get goawaySent(): boolean {
-    return this.#goawaySent;
-  }
-
   get goawayReceived(): boolean {
     return this.#goawayReceived;
   }
@@ -82,20 +78,13 @@ export class ControlStreams {
    * @throws {SessionUseError} OUT_OF_PLACE
    */
   sendGoaway(details: GoawayDetails, requestId: bigint): void {
-    const { newSessionUri = "", timeout = 0 } = details;
     const { out, options } = this.#context;
+    const { draft, role } = options;
     if (this.#own === undefined) throw new SessionUseError("OUT_OF_PLACE", "no session yet");
     if (this.#goawaySent) throw new SessionUseError("OUT_OF_PLACE", "GOAWAY was sent already");
-    if (newSessionUri !== "" && options.role === "client") {
-      throw new SessionUseError("OUT_OF_PLACE", "a client cannot name a New Session URI");
-    }
-    const message: Goaway = {
-      type: "GOAWAY",
-      newSessionUri,
-      timeout: BigInt(timeout),
-      ...(draftFacts[options.draft].goawayRequestId ? { requestId } : {}),
-    };
-    out.send(this.#own, encodeControlMessage(message, options.draft));
+    const message = goawayMessage(details, role);
+    const whole = draftFacts[draft].goawayRequestId ? { ...message, requestId } : message;
+    out.send(this.#own, encodeControlMessage(whole, draft));
     this.#goawaySent = true;
   }
 
@@ -119,7 +108,7 @@ export class ControlStreams {
   }
 
   /**
-   * A control stream was reset, stopped or not opened.
+   * A control stream was ended, reset or stopped.
    *
    * @throws {MoqtError} PROTOCOL_VIOLATION: both live as long as the session
    */

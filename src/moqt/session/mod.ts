@@ -6,14 +6,10 @@
 
 export type { Action } from "./actions.ts";
 export type { CancelCause, SessionEvent } from "./events.ts";
+export type { GoawayDetails } from "./goaway.ts";
 export type { SessionLimits } from "./limits.ts";
 export { defaultLimits, MAX_MESSAGE_BYTES } from "./limits.ts";
-export type {
-  GoawayDetails,
-  NewRequest,
-  RequestMessage,
-  RequestReply,
-} from "./request-messages.ts";
+export type { NewRequest, RequestMessage, RequestReply } from "./request-messages.ts";
 export type { NumberedActions } from "./session-core.ts";
 export { SessionCore } from "./session-core.ts";
 export type { SessionOptions, SetupRefusal } from "./session-options.ts";

@@ -26,14 +26,3 @@ export type RequestReply = MessageOf<
 
 /** What follows the request on its stream, besides GOAWAY. */
 export type RequestMessage = RequestReply | MessageOf<"REQUEST_UPDATE">;
-
-/** Asks the peer to go on elsewhere. */
-export interface GoawayDetails {
-  /** Default: the URI of this session. Only a server may name another one. */
-  readonly newSessionUri?: string;
-  /**
-   * Milliseconds until we end what is still there then. 0, the default: no time is named, and
-   * nothing is ended.
-   */
-  readonly timeout?: number;
-}

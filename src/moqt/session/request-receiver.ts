@@ -80,9 +80,8 @@ export class RequestReceiver {
     const tokens = resolveTokens(message.parameters, cache);
     const request = new RequestStream(stream, type, "responder", buffer);
     if (type === "PUBLISH") {
-      request.track = trackKey(message);
-      request.alias = message.trackAlias;
-      this.#table.checkAlias({ track: request.track, alias: request.alias });
+      request.offered = { track: trackKey(message), alias: message.trackAlias };
+      this.#table.checkAlias(request.offered);
     }
     const refusal = this.#refusal(tokens);
     if (refusal !== undefined) {
@@ -183,7 +182,7 @@ export class RequestReceiver {
     message: ControlMessage,
     context: RequestContext,
   ): readonly TokenValue[] {
-    const { announced, track = "" } = request;
+    const { announced, track } = request;
     if (context.answers === "REQUEST_UPDATE") announced?.answered(message.type === "REQUEST_OK");
     switch (message.type) {
       case "REQUEST_UPDATE":
@@ -192,7 +191,9 @@ export class RequestReceiver {
         this.#checkRefusal(request, message, context);
         break;
       case "SUBSCRIBE_OK":
-        this.#table.establish(request, { track, alias: message.trackAlias });
+        if (track !== undefined) {
+          this.#table.establish(request, { track, alias: message.trackAlias });
+        }
         break;
       case "NAMESPACE":
         announced?.announce(message.trackNamespaceSuffix);

@@ -18,7 +18,8 @@ import type {
 import type { MessageParameter } from "../parameter.ts";
 import { checkAnswer } from "../peer-checks.ts";
 import { AnnouncedNamespaces } from "./announced-namespaces.ts";
-import type { GoawayDetails, NewRequest, RequestReply } from "./request-messages.ts";
+import { type GoawayDetails, goawayMessage } from "./goaway.ts";
+import type { NewRequest, RequestReply } from "./request-messages.ts";
 import type { Side } from "./request-rules.ts";
 import { RequestStream } from "./request-stream.ts";
 import type { RequestTable } from "./request-table.ts";
@@ -79,16 +80,12 @@ export class RequestSender {
 
   send(request: RequestStream, message: RequestReply, fin: boolean): void {
     const context = this.#place(request, message.type);
-    const { side, type } = request;
+    const { side, type, offered } = request;
     if (fin && request.owesAfter(side, message, context)) throw owing(side, type);
     if (message.type === "REQUEST_ERROR") this.#checkRefusal(request, message, context);
     const bytes = encodeControlMessage(message, this.#facts.draft, context);
-    const { track, alias } = request;
-    if (context.answers === "PUBLISH" && message.type === "REQUEST_OK") {
-      if (track !== undefined && alias !== undefined) {
-        this.#table.establish(request, { track, alias });
-      }
-    }
+    const grantsPublish = context.answers === "PUBLISH" && message.type === "REQUEST_OK";
+    if (grantsPublish && offered !== undefined) this.#table.establish(request, offered);
     this.#sendAsPlaced(request, message, bytes, context, fin);
   }
 
@@ -115,23 +112,18 @@ export class RequestSender {
     const message = { type: "REQUEST_UPDATE", requestId, parameters } as const;
     const bytes = this.#encodeWithTokens(message, parameters, context);
     this.#nextId += 2n;
-    const prefix = parameters.find(({ type }) => type === "TRACK_NAMESPACE_PREFIX");
-    announced?.ask(
-      prefix?.type === "TRACK_NAMESPACE_PREFIX" ? prefix.trackNamespacePrefix : undefined,
-    );
+    const prefix = parameters.find((parameter) => parameter.type === "TRACK_NAMESPACE_PREFIX");
+    announced?.ask(prefix?.trackNamespacePrefix);
     this.#sendAsPlaced(request, message, bytes, context);
     return requestId;
   }
 
   goaway(request: RequestStream, details: GoawayDetails, now: number): void {
-    const { newSessionUri = "", timeout = 0 } = details;
     const context = this.#place(request, "GOAWAY");
-    if (newSessionUri !== "" && this.#context.options.role === "client") {
-      throw new SessionUseError("OUT_OF_PLACE", "a client cannot name a New Session URI");
-    }
-    const message = { type: "GOAWAY", newSessionUri, timeout: BigInt(timeout) } as const;
+    const message = goawayMessage(details, this.#context.options.role);
     const bytes = encodeControlMessage(message, this.#facts.draft, context);
     this.#sendAsPlaced(request, message, bytes, context);
+    const { timeout = 0 } = details;
     if (timeout > 0) this.#table.endBy(request, now + timeout);
   }
 

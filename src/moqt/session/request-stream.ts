@@ -35,10 +35,10 @@ export class RequestStream {
   readonly side: Side;
   /** What has come from the peer. */
   readonly buffer: StreamBuffer;
-  /** Of a SUBSCRIBE of ours, or a PUBLISH of the peer: the track. */
+  /** Of a SUBSCRIBE of ours: the track, whose alias comes with the answer. */
   track?: TrackKey;
-  /** Of a PUBLISH of the peer. */
-  alias?: bigint;
+  /** Of a PUBLISH of the peer: what it will be if we accept. */
+  offered?: Subscription;
   /** Once it is a subscription that the peer publishes for. */
   established?: Subscription;
   /** Of a SUBSCRIBE_NAMESPACE of ours. */

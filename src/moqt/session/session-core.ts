@@ -14,8 +14,9 @@ import type { Action } from "./actions.ts";
 import { BufferBudget } from "./buffer-budget.ts";
 import { ControlStreams } from "./control-stream.ts";
 import { Deadlines } from "./deadlines.ts";
+import type { GoawayDetails } from "./goaway.ts";
 import { Outbox } from "./outbox.ts";
-import type { GoawayDetails, NewRequest, RequestReply } from "./request-messages.ts";
+import type { NewRequest, RequestReply } from "./request-messages.ts";
 import { RequestReceiver } from "./request-receiver.ts";
 import { RequestSender } from "./request-sender.ts";
 import type { RequestStream } from "./request-stream.ts";
@@ -105,13 +106,13 @@ export class SessionCore {
 
   /** When `timeout` is to be called, unless something happens before. */
   get nextTimeout(): number | undefined {
-    const deadlines = [
-      this.#setupDeadline,
-      this.#goawayDeadline,
-      this.#context.deadlines.earliest,
-      this.#table.nextDeadline,
-    ].filter((deadline) => deadline !== undefined);
-    return deadlines.length === 0 ? undefined : Math.min(...deadlines);
+    const earliest = Math.min(
+      this.#setupDeadline ?? Infinity,
+      this.#goawayDeadline ?? Infinity,
+      this.#context.deadlines.earliest ?? Infinity,
+      this.#table.nextDeadline ?? Infinity,
+    );
+    return earliest === Infinity ? undefined : earliest;
   }
 
   // Events of the transport.
@@ -289,7 +290,7 @@ export class SessionCore {
     return this.#command(request, now, (stream) => this.#sender.finish(stream));
   }
 
-  /** Ends a request, of either end, at once. */
+  /** Ends a request, of either end, at once. No event follows. */
   cancel(request: RequestHandle, code: StreamResetName, now: number): readonly Action[] {
     return this.#command(request, now, (stream) => this.#table.abort(stream, code));
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { decodeControlMessage, readMessageHead } from "../codec.ts";
+import { readControlMessage, readMessageHead } from "../codec.ts";
 import type { Draft } from "../draft.ts";
 import { MoqtError } from "../errors.ts";
 import type { ControlMessage, MessageType, RequestContext } from "../message.ts";
@@ -28,7 +28,7 @@ export interface TakenMessage {
  * Takes the next message out of `buffer`. Its type is judged as soon as it is there, so that
  * nothing is kept of a message that cannot stand here.
  *
- * @throws {MoqtError} as `decodeControlMessage`, and PROTOCOL_VIOLATION for a message out of place
+ * @throws {MoqtError} as `readControlMessage`, and PROTOCOL_VIOLATION for a message out of place
  */
 export function takeMessage(
   buffer: StreamBuffer,
@@ -41,10 +41,10 @@ export function takeMessage(
   if (typeof context === "string") throw new MoqtError("PROTOCOL_VIOLATION", context);
   if (head.length === undefined) return "INCOMPLETE";
   if (head.length > rules.maximumBytes) return "TOO_LONG";
-  if (head.length > bytes.length) return "INCOMPLETE";
-  const message = decodeControlMessage(bytes.subarray(0, head.length), rules.draft, context);
-  buffer.drop(head.length);
-  return { message, context };
+  const read = readControlMessage(bytes, rules.draft, 0, context);
+  if (read === undefined) return "INCOMPLETE";
+  buffer.drop(read.length);
+  return { message: read.message, context };
 }
 
 /** @throws {MoqtError} PROTOCOL_VIOLATION where a stream ends inside a message */

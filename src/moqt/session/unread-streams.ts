@@ -59,10 +59,6 @@ export class UnreadStreams {
     this.#destinations = destinations;
   }
 
-  has(stream: StreamHandle): boolean {
-    return this.#streams.has(stream);
-  }
-
   clear(): void {
     for (const unread of this.#streams.values()) this.#forget(unread);
   }

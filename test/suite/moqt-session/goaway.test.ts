@@ -139,6 +139,9 @@ describe("GOAWAY of ours on the control stream", () => {
     assert.equal(named.sent(-1), "af00000010000d0a6d6f71743a2f2f72322f9388");
     const client = readyClient();
     assertMisuse("OUT_OF_PLACE", () => client.core.goaway({ newSessionUri: "moqt://r2/" }, 0));
+    for (const timeout of [-1, 0.5, Number.NaN, 2 ** 60]) {
+      assertMisuse("OUT_OF_PLACE", () => client.core.goaway({ timeout }, 0));
+    }
     client.take(client.core.goaway({}, 0));
   });
 

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { describe, test } from "#test";
 import { concatBytes, toHex, utf8 } from "../../../src/bytes.ts";
-import { encodeControlMessage, SessionCore, type SetupOption } from "../../../src/moqt/mod.ts";
+import {
+  encodeControlMessage,
+  greaseSetupOption,
+  isGrease,
+  SessionCore,
+  type SetupOption,
+} from "../../../src/moqt/mod.ts";
 import {
   allDrafts,
   assertMisuse,
@@ -200,6 +207,23 @@ describe("SETUP", () => {
     for (const limits of [{ requests: -1 }, { setupTime: Number.NaN }, { messageBytes: 65_547 }]) {
       assertMisuse("INVALID_OPTIONS", () => new SessionCore({ ...core, limits }));
     }
+  });
+});
+
+describe("a Setup Option of ours that means nothing", () => {
+  test("has a reserved type, and is ignored by the peer [SU-01]", () => {
+    fc.assert(
+      fc.property(
+        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true })),
+        (numbers) => {
+          const option = greaseSetupOption(() => numbers.next().value as number);
+          assert.ok(option.type === "UNKNOWN" && isGrease(option.optionType));
+          const driven = new Driven();
+          driven.setup(setupOf(option, { type: "MAX_REQUEST_UPDATES", value: 3n }));
+          assert.equal(driven.last("setup").setup.maxRequestUpdates, 3n);
+        },
+      ),
+    );
   });
 });
 
