@@ -1,36 +1,82 @@
 /**
- * Reading a request body of bounded size.
+ * Reading request bodies: of bounded size, in bounded time, and only so many at once.
  *
  * @module
  */
 
 import type { HonoRequest } from "hono";
 
+/** What bodies may cost. */
+export interface BodyLimits {
+  /** Bytes of one body. */
+  readonly maximumSize: number;
+  /** Milliseconds until a body is there in full. */
+  readonly timeout: number;
+  /** Bodies that may be on their way at a time. */
+  readonly maximumPending: number;
+}
+
+/** Why there is no body: over the size, over the time, or broken off by its sender. */
+export type BodyFault = "too-large" | "late" | "incomplete";
+
+/** Reads the bodies of one app. */
+export class BodyReader {
+  readonly #limits: BodyLimits;
+  #pending = 0;
+
+  constructor(limits: BodyLimits) {
+    this.#limits = limits;
+  }
+
+  /** Whether so many bodies are on their way that no more should be read (LB-SEC-33). */
+  get busy(): boolean {
+    return this.#pending >= this.#limits.maximumPending;
+  }
+
+  /** The body of `request`, or why there is none. Never rejects. */
+  async read(request: HonoRequest): Promise<Uint8Array<ArrayBuffer> | BodyFault> {
+    this.#pending++;
+    try {
+      const body = await readBody(request, this.#limits);
+      if (typeof body === "string") return body;
+      return body.byteLength > this.#limits.maximumSize ? "too-large" : new Uint8Array(body);
+    } catch {
+      return "incomplete";
+    } finally {
+      this.#pending--;
+    }
+  }
+}
+
+type Body = ArrayBuffer | Uint8Array<ArrayBuffer>;
+
 /**
- * The body of `request`, or `undefined` where it is longer than `limit` bytes. A body with a
- * declared length is refused by that alone, before any of it is read; one without is counted as it
- * arrives, and given up at the first chunk beyond the limit.
+ * A body with a declared length is refused by that alone, before any of it is read; one without is
+ * counted as it arrives, and given up at the first chunk beyond the limit.
  *
  * @throws what the runtime throws where the body breaks off
  */
-export function readBody(
+async function readBody(
   request: HonoRequest,
-  limit: number,
-): Promise<Uint8Array | ArrayBuffer | undefined> {
+  { maximumSize, timeout }: BodyLimits,
+): Promise<Body | BodyFault> {
   const { raw } = request;
   const declared = raw.headers.get("content-length");
-  if (declared === null && raw.body !== null && !raw.bodyUsed) return readStream(raw.body, limit);
-  if (declared !== null && !(Number(declared) <= limit)) return Promise.resolve(undefined);
+  if (declared === null && raw.body !== null && !raw.bodyUsed) {
+    const reader = raw.body.getReader();
+    return inTime(readChunks(reader, maximumSize), timeout, () => cancel(reader));
+  }
+  if (declared !== null && !(Number(declared) <= maximumSize)) return "too-large";
   // HTTP ends a body at its declared length: nothing grows past the check above. A body that
-  // another middleware has read already is what hono kept of it.
-  return request.arrayBuffer();
+  // another middleware has read already is what hono kept of it. Chunk by chunk, Bun would take
+  // twice as long for a request; what is late here ends with its connection.
+  return inTime(request.arrayBuffer(), timeout, () => {});
 }
 
-async function readStream(
-  stream: ReadableStream<Uint8Array>,
+async function readChunks(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
   limit: number,
-): Promise<Uint8Array | undefined> {
-  const reader = stream.getReader();
+): Promise<Body | "too-large"> {
   let buffer = new Uint8Array(1024);
   let length = 0;
   for (;;) {
@@ -38,9 +84,8 @@ async function readStream(
     if (done) return buffer.subarray(0, length);
     const end = length + value.length;
     if (end > limit) {
-      // Nobody waits for the rest, and a sender that is cut off may make `cancel` fail.
-      reader.cancel().catch(() => {});
-      return undefined;
+      cancel(reader);
+      return "too-large";
     }
     if (end > buffer.length) {
       const grown = new Uint8Array(Math.max(end, 2 * buffer.length));
@@ -49,5 +94,41 @@ async function readStream(
     }
     buffer.set(value, length);
     length = end;
+  }
+}
+
+/** Nobody waits for the rest, and a sender that is cut off may make `cancel` fail. */
+function cancel(reader: ReadableStreamDefaultReader<Uint8Array>): void {
+  reader.cancel().catch(() => {});
+}
+
+/**
+ * Turns of the microtask queue that a body has before a timer is set for it. On Deno a timer costs
+ * as much as a third of a decision, and a body that came with its header fields takes two turns.
+ */
+const turnsWithoutTimer = 3;
+
+/** What `work` comes to; past `timeout` milliseconds it is given up. */
+async function inTime<T>(
+  work: Promise<T>,
+  timeout: number,
+  giveUp: () => void,
+): Promise<T | "late"> {
+  let settled = false;
+  const watched = work.finally(() => {
+    settled = true;
+  });
+  for (let turn = 0; turn < turnsWithoutTimer && !settled; turn++) await undefined;
+  if (settled) return watched;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const deadline = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), timeout);
+  });
+  try {
+    const outcome = await Promise.race([watched, deadline]);
+    if (outcome === "late") giveUp();
+    return outcome;
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -9,14 +9,16 @@ import {
   type AuthorizationToken,
   type Decision,
   decodeRequest,
+  defaultMaximumPending,
   encodeAnswer,
   type Redirector,
   tokensWithoutSession,
 } from "../moq-lb/mod.ts";
 import { type Draft, draftName, drafts, MoqtError, type RoutableRequest } from "../moqt/mod.ts";
-import { readBody } from "./body.ts";
-import { longestMessage, type MoqLbOptions } from "./options.ts";
+import { type BodyFault, BodyReader } from "./body.ts";
+import { defaultBodyTimeout, longestMessage, type MoqLbOptions } from "./options.ts";
 import { problem } from "./problem.ts";
+import { rejected } from "./rejection.ts";
 import { requesterOf } from "./requester.ts";
 
 const mediaType = "application/octet-stream";
@@ -35,7 +37,12 @@ export function messageHandler<E extends Env>(
   const draftOf = new Map<string, Draft>(
     (options.drafts ?? drafts).map((draft) => [draftName(draft), draft]),
   );
-  const { maximumBodySize = longestMessage } = options;
+  const maximumSize = options.maximumBodySize ?? longestMessage;
+  const bodies = new BodyReader({
+    maximumSize,
+    timeout: options.bodyTimeout ?? defaultBodyTimeout,
+    maximumPending: options.maximumPending ?? defaultMaximumPending,
+  });
 
   function answer(body: Uint8Array, draft: Draft, c: Context<E>): Response | Promise<Response> {
     let request: RoutableRequest;
@@ -49,21 +56,23 @@ export function messageHandler<E extends Env>(
     }
     const respond = (decision: Decision) =>
       new Response(encodeAnswer(decision, request, draft) as Uint8Array<ArrayBuffer>, answerInit);
-    const decision = redirector.decide(request, draft, requesterOf(c, options, tokens));
+    const requester = () => requesterOf(c, options, tokens);
+    const decision = redirector.decide(request, draft, requester);
     return decision instanceof Promise ? decision.then(respond) : respond(decision);
   }
 
   return function answerMessage(c) {
     const draft = draftOf.get(c.req.param("draft") ?? "");
     if (draft === undefined) return unknownDraft(draftOf.keys());
-    if (!isMessageType(c.req.raw.headers.get("content-type"))) return unsupportedMediaType();
-    return readBody(c.req, maximumBodySize).then(
-      (body) =>
-        body === undefined || body.byteLength > maximumBodySize
-          ? contentTooLarge(maximumBodySize)
-          : answer(new Uint8Array(body), draft, c),
-      () => problem(400, { code: "INCOMPLETE_BODY", detail: "The body breaks off." }),
-    );
+    const { headers } = c.req.raw;
+    if (!isMessageType(headers.get("content-type"))) return unsupportedMediaType();
+    if (!isPlain(headers.get("content-encoding"))) return unsupportedEncoding();
+    if (bodies.busy) return rejected(redirector.overload());
+    return bodies
+      .read(c.req)
+      .then((body) =>
+        typeof body === "string" ? unreadable(body, maximumSize) : answer(body, draft, c),
+      );
   };
 }
 
@@ -71,8 +80,13 @@ export function messageHandler<E extends Env>(
 function isMessageType(contentType: string | null): boolean {
   return (
     contentType === mediaType ||
-    (contentType !== null && /^application\/octet-stream *(;|$)/i.test(contentType))
+    (contentType !== null && /^application\/octet-stream[ \t]*(;|$)/i.test(contentType))
   );
+}
+
+/** Whether the body is the message itself, with no coding to undo. */
+function isPlain(contentEncoding: string | null): boolean {
+  return contentEncoding === null || /^(identity)?$/i.test(contentEncoding);
 }
 
 /** What would close a session, and with which code. */
@@ -93,7 +107,29 @@ function unsupportedMediaType(): Response {
   );
 }
 
-function contentTooLarge(limit: number): Response {
-  const detail = `The body may have at most ${limit} bytes.`;
-  return problem(413, { code: "CONTENT_TOO_LARGE", detail });
+function unsupportedEncoding(): Response {
+  const detail = "The body must not be encoded: Content-Encoding has to be identity or absent.";
+  return problem(
+    415,
+    { code: "UNSUPPORTED_CONTENT_ENCODING", detail },
+    { "accept-encoding": "identity" },
+  );
+}
+
+function unreadable(fault: BodyFault, limit: number): Response {
+  switch (fault) {
+    case "too-large": {
+      const detail = `The body may have at most ${limit} bytes.`;
+      return problem(413, { code: "CONTENT_TOO_LARGE", detail });
+    }
+    case "late":
+      // Nobody reads the rest, so that nothing else can come over this connection.
+      return problem(
+        408,
+        { code: "REQUEST_TIMEOUT", detail: "The body did not arrive in time." },
+        { connection: "close" },
+      );
+    case "incomplete":
+      return problem(400, { code: "INCOMPLETE_BODY", detail: "The body breaks off." });
+  }
 }

@@ -22,12 +22,17 @@ export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
    * or no address at all. `X-Forwarded-For` as such is whatever the client says.
    */
   readonly clientOf?: (c: Context<E>) => string;
-  /** The tenant that authorization policies see. Default: none. */
+  /** The tenant that `rateLimit` and authorization policies are told. Default: none. */
   readonly tenantOf?: (c: Context<E>) => string | undefined;
   /** Drafts that `POST /moqt/:draft` answers; others are 404. Default: 18 to 22. */
   readonly drafts?: readonly Draft[];
   /** Longest body in bytes; longer ones are 413. Default: the longest control message, 65,546. */
   readonly maximumBodySize?: number;
+  /**
+   * Milliseconds until a body has arrived in full; what takes longer is 408. Default 10,000.
+   * Bodies that are on their way count against `maximumPending`.
+   */
+  readonly bodyTimeout?: number;
   /**
    * CORS for players on other origins, as hono's `cors` takes it. Off by default. Scripts in
    * browsers can use `POST /moqt/:draft` alone: the `Location` of a redirect is hidden from them.
@@ -41,12 +46,14 @@ export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
   };
   /** Name of this instance in `GET /status`. Default: a random UUID. */
   readonly instanceId?: string;
-  /** Told of errors that no rule foresees; the client gets a bare 500. */
+  /** Told of what `clientOf` and `tenantOf` throw, and of errors that no rule foresees, bare 500s. */
   readonly onError?: (error: unknown) => void;
 }
 
 /** A type in up to 9 bytes, a length in 2, a body. */
 export const longestMessage = 9 + 2 + 0xffff;
+
+export const defaultBodyTimeout = 10_000;
 
 /**
  * Checks what the redirector does not check.
@@ -61,6 +68,7 @@ export function checkOptions<E extends Env>(options: MoqLbOptions<E>): void {
     throw new ConfigurationError("clientOf is missing: rateLimit has to tell clients apart");
   }
   requireInteger("maximumBodySize", options.maximumBodySize ?? longestMessage, 1);
+  requireInteger("bodyTimeout", options.bodyTimeout ?? defaultBodyTimeout, 1, 3_600_000);
   const unknown = options.drafts?.find((draft) => !drafts.includes(draft));
   if (unknown !== undefined || options.drafts?.length === 0) {
     throw new ConfigurationError(`drafts has to name one or more of ${drafts.join(", ")}`);

@@ -5,13 +5,7 @@
  */
 
 import type { Env, Handler } from "hono";
-import {
-  operationOf,
-  type Redirector,
-  type Rejection,
-  type RejectionCode,
-  reasonPhrases,
-} from "../moq-lb/mod.ts";
+import { operationOf, type Redirector } from "../moq-lb/mod.ts";
 import {
   type Draft,
   MalformedNameError,
@@ -20,7 +14,8 @@ import {
   requestTypes,
 } from "../moqt/mod.ts";
 import type { MoqLbOptions } from "./options.ts";
-import { type ProblemStatus, problem } from "./problem.ts";
+import { problem } from "./problem.ts";
+import { rejected } from "./rejection.ts";
 import { requesterOf } from "./requester.ts";
 
 /** A name comes without a draft: this one redirects every request. */
@@ -43,36 +38,11 @@ export function redirectHandler<E extends Env>(
       if (error instanceof MalformedNameError) return malformedName(error);
       throw error;
     }
-    const decision = await redirector.decide(request, draft, requesterOf(c, options));
+    const decision = await redirector.decide(request, draft, () => requesterOf(c, options));
     if (decision.kind === "rejection") return rejected(decision);
     const headers = { location: decision.uri, "cache-control": "no-store" };
     return new Response(null, { status: 307, headers });
   };
-}
-
-const statusOf: Readonly<Record<RejectionCode, ProblemStatus>> = {
-  DOES_NOT_EXIST: 404,
-  UNINTERESTED: 404,
-  UNAUTHORIZED: 403,
-  INTERNAL_ERROR: 503,
-  EXCESSIVE_LOAD: 503,
-  NOT_SUPPORTED: 501,
-  INVALID_JOINING_REQUEST_ID: 400,
-};
-
-function rejected({ code, cause, retryInterval }: Rejection): Response {
-  const details = {
-    code,
-    detail: reasonPhrases[cause],
-    retryInterval: Number(retryInterval),
-  };
-  return problem(statusOf[code], details, retryAfter(retryInterval));
-}
-
-/** `Retry-After` in whole seconds, never before the interval is over (LB-S37). */
-function retryAfter(retryInterval: bigint): Record<string, string> {
-  if (retryInterval === 0n) return {};
-  return { "retry-after": String(Math.ceil((Number(retryInterval) - 1) / 1000)) };
 }
 
 function unknownRequest(): Response {

@@ -5,23 +5,43 @@
  */
 
 import type { Context, Env } from "hono";
-import type { AuthorizationToken, Requester } from "../moq-lb/mod.ts";
+import { type AuthorizationToken, type Requester, tell } from "../moq-lb/mod.ts";
 import { bearerToken } from "../transport/request.ts";
 import type { MoqLbOptions } from "./options.ts";
 
-/** The requester of `c`; `tokens` are those of the MOQT message, where it brings one. */
+/**
+ * The requester of `c`; `tokens` are those of the MOQT message, where it brings one.
+ *
+ * @throws what `clientOf` or `tenantOf` throws, TypeError where it answers with something else than
+ *   it may; `onError` has heard of it
+ */
 export function requesterOf<E extends Env>(
   c: Context<E>,
-  { rateLimit, clientOf, tenantOf }: MoqLbOptions<E>,
+  { rateLimit, clientOf, tenantOf, onError }: MoqLbOptions<E>,
   tokens?: readonly AuthorizationToken[],
 ): Requester {
-  return {
-    client: rateLimit === undefined ? undefined : clientOf?.(c),
-    bearerToken: bearerToken(c.req.raw.headers.get("authorization")),
-    tokens,
-    authority: authorityOf(c.req.url),
-    tenant: tenantOf?.(c),
-  };
+  try {
+    return {
+      client: rateLimit && clientOf && text("clientOf", clientOf(c)),
+      bearerToken: bearerToken(c.req.raw.headers.get("authorization")),
+      tokens,
+      authority: authorityOf(c.req.url),
+      tenant: tenantOf && textIfAny("tenantOf", tenantOf(c)),
+    };
+  } catch (error) {
+    tell(onError, error);
+    throw error;
+  }
+}
+
+/** What a hook of callers without types answered, once it is found to be a text. */
+function text(hook: string, answer: unknown): string {
+  if (typeof answer === "string") return answer;
+  throw new TypeError(`${hook} has to answer with a string`);
+}
+
+function textIfAny(hook: string, answer: unknown): string | undefined {
+  return answer === undefined ? undefined : text(hook, answer);
 }
 
 /** Host and port of an absolute URL; `new URL` would cost more than the rest of the decision. */

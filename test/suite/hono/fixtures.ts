@@ -2,9 +2,15 @@
 
 import assert from "node:assert/strict";
 import type { Hono } from "hono";
+import { utf8 } from "../../../src/bytes.ts";
 import { type MoqLbOptions, moqLb } from "../../../src/hono/moq-lb.ts";
+import {
+  decodeControlMessage,
+  encodeControlMessage,
+  type RequestError,
+} from "../../../src/moqt/mod.ts";
 import type { ActiveSnapshot } from "../../../src/snapshot/mod.ts";
-import { activate, meetings, now, snapshotOf } from "../routing/fixtures.ts";
+import { activate, fields, meetings, now, request, snapshotOf } from "../routing/fixtures.ts";
 
 /** The draft's meeting example: (example.com) by two fields over r1, r2 and r3. */
 export function meetingSnapshot(): ActiveSnapshot {
@@ -17,6 +23,21 @@ export function appOf(
   active: ActiveSnapshot | undefined = meetingSnapshot(),
 ): Hono {
   return moqLb({ holder: { active }, authorization: "allow-all", now: () => now, ...options });
+}
+
+/** A SUBSCRIBE that {@link meetingSnapshot} sends to r2. */
+export const subscribe = encodeControlMessage(
+  request("SUBSCRIBE", fields("example.com", "m1"), utf8("video")),
+  22,
+);
+
+/** The REQUEST_ERROR in a response. */
+export async function answerIn(response: Response): Promise<RequestError> {
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "application/octet-stream");
+  const message = decodeControlMessage(new Uint8Array(await response.arrayBuffer()), 22);
+  assert.ok(message.type === "REQUEST_ERROR");
+  return message;
 }
 
 /** Posts `body` as a message. */
@@ -57,6 +78,39 @@ export function endless(): { body: ReadableStream<Uint8Array>; chunks(): number 
     },
   };
   return { body: new ReadableStream(source, { highWaterMark: 0 }), chunks: () => pulled };
+}
+
+/** A body that stops after some bytes until it is told to end; and whether its reader gave it up. */
+export interface StalledBody {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Sends the rest and ends it. */
+  finish(): void;
+  readonly cancelled: boolean;
+}
+
+/** `bytes` of which the last is kept back. */
+export function stalled(bytes: Uint8Array): StalledBody {
+  let cancelled = false;
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    start(given) {
+      controller = given;
+      controller.enqueue(bytes.slice(0, -1));
+    },
+    cancel() {
+      cancelled = true;
+    },
+  });
+  return {
+    body,
+    finish() {
+      controller?.enqueue(bytes.slice(-1));
+      controller?.close();
+    },
+    get cancelled() {
+      return cancelled;
+    },
+  };
 }
 
 /** Asserts that `response` is a problem document, and gives it. */

@@ -4,32 +4,25 @@ import { describe, test } from "#test";
 import { utf8 } from "../../../src/bytes.ts";
 import type { AuthorizationRequest } from "../../../src/moq-lb/mod.ts";
 import {
-  decodeControlMessage,
   draftName,
   encodeControlMessage,
   type MessageParameter,
-  type RequestError,
   requestErrorCodes,
   type Token,
 } from "../../../src/moqt/mod.ts";
 import { allDrafts, hex } from "../moqt/support.ts";
 import { vector } from "../moqt/vectors.ts";
 import { fields, request } from "../routing/fixtures.ts";
-import { appOf, endless, post, postStream, problemOf } from "./fixtures.ts";
-
-const subscribe = encodeControlMessage(
-  request("SUBSCRIBE", fields("example.com", "m1"), utf8("video")),
-  22,
-);
-
-/** The REQUEST_ERROR in a response. */
-async function answerIn(response: Response): Promise<RequestError> {
-  assert.equal(response.status, 200);
-  assert.equal(response.headers.get("content-type"), "application/octet-stream");
-  const message = decodeControlMessage(new Uint8Array(await response.arrayBuffer()), 22);
-  assert.ok(message.type === "REQUEST_ERROR");
-  return message;
-}
+import {
+  answerIn,
+  appOf,
+  endless,
+  post,
+  postStream,
+  problemOf,
+  stalled,
+  subscribe,
+} from "./fixtures.ts";
 
 describe("POST /moqt/:draft", () => {
   test("answers a request with the REQUEST_ERROR that a session would get, in every draft [RD-01]", async () => {
@@ -122,8 +115,23 @@ describe("what POST /moqt/:draft refuses", () => {
       body: subscribe as Uint8Array<ArrayBuffer>,
     });
     await problemOf(untyped, 415, "UNSUPPORTED_MEDIA_TYPE");
-    for (const type of ["Application/Octet-Stream", "application/octet-stream; charset=binary"]) {
+    const parameters = [";", "; charset=binary", " ;x=y", "\t;x=y", " \t ; x=y", "\t"];
+    for (const type of [
+      "Application/Octet-Stream",
+      ...parameters.map((parameter) => `application/octet-stream${parameter}`),
+    ]) {
       await answerIn(await post(appOf(), subscribe, { headers: { "content-type": type } }));
+    }
+  });
+
+  test("bodies in a content coding: 415, and that it takes none", async () => {
+    for (const coding of ["gzip", "br", "identity, gzip", "x-unknown", "identity;q=1"]) {
+      const response = await post(appOf(), subscribe, { headers: { "content-encoding": coding } });
+      assert.equal(response.headers.get("accept-encoding"), "identity");
+      await problemOf(response, 415, "UNSUPPORTED_CONTENT_ENCODING");
+    }
+    for (const coding of ["identity", "Identity", ""]) {
+      await answerIn(await post(appOf(), subscribe, { headers: { "content-encoding": coding } }));
     }
   });
 
@@ -169,6 +177,60 @@ describe("what POST /moqt/:draft refuses", () => {
     });
     const response = await postStream(appOf(), body);
     await problemOf(response, 400, "INCOMPLETE_BODY");
+  });
+
+  test("bodies that another reader has taken hold of: 400", async () => {
+    const { body } = stalled(subscribe);
+    const request = new Request("http://lb.example/moqt/moqt-22", {
+      method: "POST",
+      headers: { "content-type": "application/octet-stream" },
+      body,
+      duplex: "half",
+    } as RequestInit);
+    request.body?.getReader();
+    await problemOf(await appOf().fetch(request), 400, "INCOMPLETE_BODY");
+  });
+
+  test("bodies that do not arrive in time: 408, and the rest is not waited for [LB-SEC-33]", async () => {
+    const app = appOf({ bodyTimeout: 5 });
+    const endless = stalled(subscribe);
+    const response = await postStream(app, endless.body);
+    assert.equal(response.headers.get("connection"), "close");
+    await problemOf(response, 408, "REQUEST_TIMEOUT");
+    assert.ok(endless.cancelled);
+    // The declared length is never reached.
+    const short = stalled(subscribe).body;
+    const declared = { "content-length": String(subscribe.length) };
+    await problemOf(await postStream(app, short, declared), 408, "REQUEST_TIMEOUT");
+    // A body that trickles in gains no time by it.
+    const trickle = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        controller.enqueue(new Uint8Array(1));
+      },
+    });
+    await problemOf(await postStream(app, trickle), 408, "REQUEST_TIMEOUT");
+  });
+
+  test("more bodies at a time than it reads: 503 with a time to come back, unread [LB-SEC-33] [LB-REJECT-8]", async () => {
+    const app = appOf({ maximumPending: 2, retryAfter: 2001, random: () => 0.5 });
+    const slow = [stalled(subscribe), stalled(subscribe)];
+    const waiting = slow.map(({ body }) => postStream(app, body));
+    const { body, chunks } = endless();
+    const response = await postStream(app, body);
+    assert.equal(response.headers.get("retry-after"), "3");
+    const problem = await problemOf(response, 503, "EXCESSIVE_LOAD");
+    assert.equal(problem.retryInterval, 2002);
+    assert.equal(chunks(), 0);
+    // What needs no body goes on, and a body that has arrived makes room.
+    assert.equal((await app.request("/redirect/subscribe/example.2ecom-m1--v")).status, 307);
+    slow[0]?.finish();
+    assert.ok((await answerIn(await (waiting[0] as Promise<Response>))).redirect);
+    const next = postStream(app, stalled(subscribe).body, { "content-length": "70000" });
+    await problemOf(await next, 413, "CONTENT_TOO_LARGE");
+    assert.ok((await answerIn(await post(app, subscribe))).redirect);
+    slow[1]?.finish();
+    assert.ok((await answerIn(await (waiting[1] as Promise<Response>))).redirect);
   });
 
   test("the largest control message fits, in any length of its type", async () => {

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { describe, test } from "#test";
 import { type MoqLbOptions, moqLb } from "../../../src/hono/moq-lb.ts";
-import { ConfigurationError } from "../../../src/moq-lb/mod.ts";
-import { appOf, meetingSnapshot, problemOf } from "./fixtures.ts";
+import { ConfigurationError, type DecisionEvent } from "../../../src/moq-lb/mod.ts";
+import { requestErrorCodes } from "../../../src/moqt/mod.ts";
+import { answerIn, appOf, meetingSnapshot, post, problemOf, subscribe } from "./fixtures.ts";
 
 const path = "/redirect/subscribe/example.2ecom-m1--video";
 
@@ -48,8 +49,10 @@ describe("moqLb()", () => {
     const errors: unknown[] = [];
     const fault = new Error("s3cr3t-marker");
     const app = appOf({
-      tenantOf() {
-        throw fault;
+      holder: {
+        get active(): undefined {
+          throw fault;
+        },
       },
       onError(error) {
         errors.push(error);
@@ -59,6 +62,59 @@ describe("moqLb()", () => {
     const problem = await problemOf(await app.request(path), 500, "INTERNAL_ERROR");
     assert.ok(!JSON.stringify(problem).includes("s3cr3t"));
     assert.deepEqual(errors, [fault]);
+  });
+
+  test("takes a hook that cannot say who asks for a failed check: come back later, never 500", async () => {
+    const faults: (() => unknown)[] = [
+      () => {
+        throw new RangeError("s3cr3t-marker");
+      },
+      () => 5,
+      () => null,
+      () => ({ address: "192.0.2.1" }),
+      () => Promise.resolve("192.0.2.1"),
+    ];
+    for (const hook of ["clientOf", "tenantOf"] as const) {
+      for (const answer of faults) {
+        const errors: unknown[] = [];
+        const events: DecisionEvent[] = [];
+        const app = appOf({
+          rateLimit: () => true,
+          clientOf: () => "",
+          [hook]: answer,
+          onError: (error) => errors.push(error),
+          onDecision: (event) => events.push(event),
+        });
+        const response = await app.request(path);
+        assert.ok(Number(response.headers.get("retry-after")) >= 1);
+        const problem = await problemOf(response, 503, "INTERNAL_ERROR");
+        assert.ok(Number(problem.retryInterval) >= 1);
+        assert.ok(!JSON.stringify(problem).includes("s3cr3t"));
+
+        const posted = await answerIn(await post(app, subscribe));
+        assert.equal(posted.errorCode, requestErrorCodes.INTERNAL_ERROR);
+        assert.ok(posted.retryInterval >= 1n);
+
+        const fault = answer === faults[0] ? "RangeError" : "TypeError";
+        assert.deepEqual(
+          events.map(({ outcome, cause, fault }) => [outcome, cause, fault]),
+          Array(2).fill(["INTERNAL_ERROR", "requester-fault", fault]),
+        );
+        assert.deepEqual(
+          errors.map((error) => (error as Error).name),
+          [fault, fault],
+        );
+      }
+    }
+  });
+
+  test("asks for no client where nothing limits clients", async () => {
+    const app = appOf({
+      clientOf() {
+        throw new Error("not asked");
+      },
+    });
+    assert.equal((await app.request(path)).status, 307);
   });
 
   test("stops the start where an option is missing or wrong, with one line that names it", () => {

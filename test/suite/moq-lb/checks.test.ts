@@ -153,7 +153,7 @@ describe("authorization", () => {
 });
 
 describe("limits", () => {
-  test("request N+1 of a client gets EXCESSIVE_LOAD with a retry, other clients go on [LB-REJECT-8] [LB-SEC-12]", async () => {
+  test("request N+1 of a client gets EXCESSIVE_LOAD with a retry, other clients go on [LB-REJECT-8]", async () => {
     const redirector = redirectorOf(vectorSnapshot(), {
       rateLimit: tokenBucket({ ratePerSecond: 1, burst: 3 }),
     });
@@ -165,16 +165,61 @@ describe("limits", () => {
     assert.ok((await answerTo(redirector, asked, 22, { client: "b" })).redirect);
   });
 
-  test("the hook is asked with the client and the time, and may answer later", async () => {
-    const calls: [string, number][] = [];
-    const rateLimit: RateLimit = async (client, at) => calls.push([client, at]) < 2;
+  test("a tenant over its quota gets EXCESSIVE_LOAD whatever its clients are, other tenants go on [LB-SEC-12]", async () => {
+    const perTenant = tokenBucket({ ratePerSecond: 1, burst: 2 });
+    const redirector = redirectorOf(vectorSnapshot(), {
+      rateLimit: (_client, at, tenant = "") => perTenant(tenant, at),
+    });
+    const from = (tenant: string, client: string) =>
+      answerTo(redirector, asked, 22, { tenant, client });
+    assert.ok((await from("blue", "a")).redirect);
+    assert.ok((await from("blue", "b")).redirect);
+    assertRejects(await from("blue", "c"), "EXCESSIVE_LOAD", "retry");
+    assert.ok((await from("red", "a")).redirect);
+  });
+
+  test("the hook is asked with client, time and tenant, and may answer later", async () => {
+    const calls: [string, number, string | undefined][] = [];
+    const rateLimit: RateLimit = async (...asked) => calls.push(asked as (typeof calls)[0]) < 2;
     const redirector = redirectorOf(vectorSnapshot(), { rateLimit });
-    assert.ok((await answerTo(redirector, asked, 22, { client: "a" })).redirect);
+    const requester = { client: "a", tenant: "blue" };
+    assert.ok((await answerTo(redirector, asked, 22, requester)).redirect);
     assertRejects(await answerTo(redirector, asked), "EXCESSIVE_LOAD", "retry");
     assert.deepEqual(calls, [
-      ["a", now],
-      ["", now],
+      ["a", now, "blue"],
+      ["", now, undefined],
     ]);
+  });
+
+  test("who asks may be found out for each request; failing to is a failed check", async () => {
+    let found = 0;
+    const seen: (string | undefined)[] = [];
+    const redirector = redirectorOf(vectorSnapshot(), {
+      maximumPending: 1,
+      authorization: policy((question) => {
+        seen.push(question.tenant);
+        return Promise.resolve(true);
+      }),
+    });
+    const requester = () => ({ tenant: `t${++found}` });
+    const first = redirector.decide(asked, 22, requester);
+    // Turned away for want of room: nobody is asked who it was.
+    assert.equal((await rejectionOf(redirector, asked, requester)).cause, "pending-limit");
+    assert.equal((await first).kind, "redirect");
+    assert.deepEqual([found, seen], [1, ["t1"]]);
+
+    const failing = () => {
+      throw Object.assign(new Error("no peer"), { code: "ENOTCONN" });
+    };
+    const { code, cause, fault } = await rejectionOf(redirector, asked, failing);
+    assert.deepEqual([code, cause, fault], ["INTERNAL_ERROR", "requester-fault", "ENOTCONN"]);
+    assertRejects(await answerTo(redirector, asked, 22, failing), "INTERNAL_ERROR", "retry");
+  });
+
+  test("what is turned away unread is told when to come back [LB-SEC-33]", () => {
+    const redirector = redirectorOf(vectorSnapshot(), { retryAfter: 400, random: () => 0 });
+    const { code, cause, retryInterval } = redirector.overload();
+    assert.deepEqual([code, cause, retryInterval], ["EXCESSIVE_LOAD", "pending-limit", 201n]);
   });
 
   test("a hook that fails admits nobody: INTERNAL_ERROR with a retry", async () => {

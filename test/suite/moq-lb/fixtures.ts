@@ -52,7 +52,7 @@ export async function answerTo(
   redirector: Redirector,
   request: RoutableRequest,
   draft: Draft = 22,
-  requester?: Requester,
+  requester?: Requester | (() => Requester),
 ): Promise<RequestError> {
   const decision = await redirector.decide(request, draft, requester);
   const message = decodeControlMessage(encodeAnswer(decision, request, draft), draft);
@@ -76,7 +76,7 @@ export function assertRejects(
 export async function rejectionOf(
   redirector: Redirector,
   request: RoutableRequest,
-  requester?: Requester,
+  requester?: Requester | (() => Requester),
 ): Promise<Rejection> {
   const decision = await redirector.decide(request, 22, requester);
   assert.ok(decision.kind === "rejection");
