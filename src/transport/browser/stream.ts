@@ -58,9 +58,9 @@ export class BrowserStream implements TransportStream {
     this.#reader?.closed.catch(() => {});
     this.#writer?.ready.catch(() => {});
     this.stopped = new Promise((resolve) => {
-      this.#writer?.closed.catch((error) => {
-        const code = codeOf(error);
-        if (code !== undefined && this.#writing !== "abandoned") resolve(code);
+      this.#writer?.closed.catch(async (error) => {
+        const failure = await this.#failure(error, "write");
+        if (failure instanceof StreamStopped) resolve(failure.applicationCode);
       });
     });
   }
@@ -137,16 +137,26 @@ export class BrowserStream implements TransportStream {
   async #failure(error: unknown, what: "read" | "write"): Promise<unknown> {
     const state = what === "read" ? this.#reading : this.#writing;
     if (state === "abandoned") return abandoned(what);
-    const code = codeOf(error);
+    const code = codeOf(error) ?? (await this.#codeUnlessClosed(error));
     if (code === undefined) return new QuicClosed(await this.#sessionClosed);
     return what === "read" ? new StreamReset(code) : new StreamStopped(code);
   }
+
+  /**
+   * Of an error without a code: 0 where it is about this stream, `undefined` where it is about the
+   * session. Chromium loses the code of a stop that comes while a write is under way.
+   */
+  async #codeUnlessClosed(error: unknown): Promise<bigint | undefined> {
+    if ((error as Partial<WebTransportError>).source === "session") return undefined;
+    const soon = new Promise<void>((resolve) => setTimeout(resolve, 0));
+    const close = await Promise.race([this.#sessionClosed, soon]);
+    return close === undefined ? 0n : undefined;
+  }
 }
 
-/** The code of a reset or a stop; `undefined` where the session has ended. */
+/** The code of a reset or a stop, where the error has one. */
 function codeOf(error: unknown): bigint | undefined {
-  const { source, streamErrorCode } = error as Partial<WebTransportError>;
-  if (source === "session") return undefined;
+  const { streamErrorCode } = error as Partial<WebTransportError>;
   return typeof streamErrorCode === "number" ? BigInt(streamErrorCode) : undefined;
 }
 

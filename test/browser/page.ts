@@ -1,0 +1,141 @@
+/**
+ * What the page of the browser tests can do: MOQT sessions over the browser's own WebTransport, by
+ * the same session code as everywhere else. Bundled into the page, whose functions tests then call.
+ */
+
+import { fromHex, toHex } from "../../src/bytes.ts";
+import { parseName } from "../../src/moqt/mod.ts";
+import { StreamReset } from "../../src/quic/errors.ts";
+import { MoqtSession } from "../../src/session/mod.ts";
+import { connectBrowser } from "../../src/transport/browser.ts";
+import type { Transport, TransportStream } from "../../src/transport/transport.ts";
+
+/** Where to connect to. Everything that goes in and out of a page is JSON. */
+export interface PageTarget {
+  readonly url: string;
+  /** SHA-256 of the server's certificate, in hexadecimal. */
+  readonly certificateHash: string;
+  readonly protocols: readonly string[];
+}
+
+/** A REQUEST_ERROR, in JSON. */
+export interface PageRefusal {
+  readonly errorCode: number;
+  readonly connectUri?: string;
+  /** In hexadecimal. */
+  readonly trackNamespace?: readonly string[];
+  readonly trackName?: string;
+}
+
+export interface PageCodes {
+  readonly seen: readonly { readonly stopped: number; readonly reset: number }[];
+  /** What the transport says of the browser. */
+  readonly largestSent: number;
+}
+
+export interface PageSession {
+  readonly protocol: string;
+  readonly kind: string;
+  readonly implementation: string | undefined;
+  readonly refusals: readonly PageRefusal[];
+  /** Whether the session was still open when all was answered. */
+  readonly isOpen: boolean;
+}
+
+async function connect({ url, certificateHash, protocols }: PageTarget): Promise<Transport> {
+  const hash = fromHex(certificateHash) as Uint8Array;
+  return await connectBrowser(url, { protocols, certificateHashes: [hash] });
+}
+
+/** The code that `stream` is reset with. */
+async function resetCode(stream: TransportStream): Promise<bigint | undefined> {
+  try {
+    while ((await stream.read()) !== null);
+  } catch (error) {
+    if (error instanceof StreamReset) return error.applicationCode;
+    throw error;
+  }
+  return undefined;
+}
+
+const page = {
+  /** Subscribes to each of `names`, in text form, one after another, and tells how it was refused. */
+  async subscribe(target: PageTarget, names: readonly string[]): Promise<PageSession> {
+    const transport = await connect(target);
+    const session = new MoqtSession(transport, { role: "client" });
+    void session.run();
+    const setup = await session.setup;
+    const refusals: PageRefusal[] = [];
+    for (const name of names) {
+      const { trackNamespace, trackName = new Uint8Array(0) } = parseName(name);
+      const request = session.request({
+        type: "SUBSCRIBE",
+        trackNamespace,
+        trackName,
+        parameters: [],
+      });
+      const answer = await request.answer;
+      if (answer.type !== "REQUEST_ERROR") throw new Error(`answered with ${answer.type}`);
+      const { errorCode, redirect } = answer;
+      refusals.push({
+        errorCode: Number(errorCode),
+        ...(redirect && {
+          connectUri: redirect.connectUri,
+          trackNamespace: redirect.trackNamespace.map(toHex),
+          trackName: toHex(redirect.trackName),
+        }),
+      });
+    }
+    const { protocol, kind } = transport;
+    const isOpen = !session.isOver;
+    session.close("NO_ERROR", "done");
+    return { protocol, kind, implementation: setup?.implementation, refusals, isOpen };
+  },
+
+  /** Why a connection cannot be had. */
+  async failure(target: PageTarget): Promise<string> {
+    try {
+      (await connect(target)).close(0n, "");
+      return "";
+    } catch (error) {
+      return (error as { code?: string }).code ?? String(error);
+    }
+  },
+
+  /** What ends a session on which `bytes` are sent as a control stream. */
+  async closeAfter(target: PageTarget, bytes: string): Promise<{ code: number; by: string }> {
+    const transport = await connect(target);
+    const stream = await transport.openUni();
+    await stream.write(fromHex(bytes) as Uint8Array);
+    const { code, by } = await transport.closed;
+    return { code: Number(code), by };
+  },
+
+  /**
+   * Resets a stream with each of `codes` once the server has answered on it, and closes the session
+   * with the last of them.
+   *
+   * @returns the codes that came with what the server then stopped and reset
+   */
+  async codes(target: PageTarget, codes: readonly number[]): Promise<PageCodes> {
+    const transport = await connect(target);
+    const seen: { stopped: number; reset: number }[] = [];
+    for (const code of codes) {
+      const given = await transport.openBidi();
+      await given.write(Uint8Array.of(1));
+      await given.read();
+      given.reset(BigInt(code));
+      const reset = Number(await resetCode(given));
+      const taken = await transport.openUni();
+      await taken.write(Uint8Array.of(2));
+      seen.push({ stopped: Number(await taken.stopped), reset });
+    }
+    transport.close(BigInt(codes.at(-1) ?? 0), "all seen");
+    await transport.closed;
+    return { seen, largestSent: Number(transport.fidelity.largestResetCode) };
+  },
+};
+
+export type Page = typeof page;
+
+Object.assign(globalThis, { page });

@@ -1,0 +1,148 @@
+/**
+ * Chromium, whose WebTransport nobody here wrote, as client of a balancer in redirect mode: a page
+ * that runs our session code over the browser's own streams.
+ */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { toHex, utf8 } from "../../src/bytes.ts";
+import { Http3ServerConnection, type WebTransportSession } from "../../src/http3/mod.ts";
+import { requestErrorCodes, sessionErrorCodes } from "../../src/moqt/mod.ts";
+import {
+  developmentCertificate,
+  listenQuic,
+  type QuicConnection,
+  type QuicServer,
+  StreamReset,
+} from "../../src/quic/mod.ts";
+import type { TransportStream } from "../../src/transport/transport.ts";
+import { webTransportTransport } from "../../src/transport/webtransport.ts";
+import type { Page, PageTarget } from "../browser/page.ts";
+import { Balancer } from "../support/balancer.ts";
+import { chromiumPath, type OpenPage, openPage } from "./chromium.ts";
+
+/** What scripts of the page can call. */
+declare const page: Page;
+
+/** Starting a browser takes its time on a busy machine. */
+const slow = 60_000;
+
+if (chromiumPath === undefined) {
+  console.log("no Chromium on this machine: the browser tests are left out");
+} else {
+  describe("Chromium as client of a balancer", suite);
+}
+
+function suite(): void {
+  let balancer: Balancer;
+  let opened: OpenPage;
+
+  beforeAll(async () => {
+    [balancer, opened] = await Promise.all([Balancer.start(), openPage("test/browser/page.ts")]);
+  }, slow);
+
+  afterAll(async () => {
+    await Promise.all([opened?.close(), balancer?.close()]);
+  }, slow);
+
+  const target = (protocols: readonly string[], path = "/moqt"): PageTarget => ({
+    url: `https://127.0.0.1:${balancer.port}${path}`,
+    certificateHash: toHex(balancer.certificateHash),
+    protocols,
+  });
+
+  const redirect = (track: string) => ({
+    errorCode: Number(requestErrorCodes.REDIRECT),
+    connectUri: "moqt://r2.example:4443/moq",
+    trackNamespace: [toHex(utf8("live"))],
+    trackName: toHex(utf8(track)),
+  });
+
+  for (const draft of [22, 21, 20, 19, 18]) {
+    test(`is redirected in draft ${draft}, and its session stays open [RD-01]`, async () => {
+      const seen = await opened.tab.evaluate(
+        (to) => page.subscribe(to, ["live--video", "live--audio"]),
+        target([`moqt-${draft}`]),
+      );
+      expect(seen).toEqual({
+        protocol: `moqt-${draft}`,
+        kind: "webtransport-h3",
+        implementation: "yardmaster",
+        refusals: [redirect("video"), redirect("audio")],
+        isOpen: true,
+      });
+    });
+  }
+
+  test("is given the best draft of those that it offers", async () => {
+    const seen = await opened.tab.evaluate(
+      (to) => page.subscribe(to, ["elsewhere--video"]),
+      target(["moqt-19", "unheard-of", "moqt-21"]),
+    );
+    expect(seen.protocol).toBe("moqt-21");
+    expect(seen.refusals).toEqual([{ errorCode: Number(requestErrorCodes.DOES_NOT_EXIST) }]);
+  });
+
+  test("gets no session without a common protocol, or at another path [PX-07] [SU-05]", async () => {
+    const { tab } = opened;
+    const failure = (to: PageTarget) => tab.evaluate((where) => page.failure(where), to);
+    expect(await failure(target(["unheard-of"]))).toBe("CONNECT_FAILED");
+    expect(await failure(target(["moqt-22"], "/nope"))).toBe("CONNECT_FAILED");
+    expect(await failure(target(["moqt-22"]))).toBe("");
+  });
+
+  test("is closed with the code of its fault [SU-03]", async () => {
+    const withPath = "af00000601042f6d6f71";
+    const seen = await opened.tab.evaluate(([to, bytes]) => page.closeAfter(to, bytes), [
+      target(["moqt-22"]),
+      withPath,
+    ] as const);
+    expect(seen).toEqual({ code: Number(sessionErrorCodes.INVALID_PATH), by: "remote" });
+  });
+
+  test("takes every code as it is, and sends those that it says it sends", async () => {
+    const codes = [0, 1, 0x12, 0x1d, 0x1e, 0xff, 0x100, 0xffff_ffff];
+    const certificate = await developmentCertificate();
+    const hostname = "127.0.0.1";
+    const server = await listenQuic({ hostname, port: 0, certificate, alpn: ["h3"] });
+    const served = answerWith(server, codes);
+    const target: PageTarget = {
+      url: `https://127.0.0.1:${server.address.port}/`,
+      certificateHash: certificate.hashHex,
+      protocols: ["moqt-22"],
+    };
+    const { seen, largestSent } = await opened.tab.evaluate(([to, all]) => page.codes(to, all), [
+      target,
+      codes,
+    ] as const);
+    const { resets, close } = await served;
+    expect(seen).toEqual(codes.map((code) => ({ stopped: code, reset: code })));
+    // All that MOQT registers fits in a byte, which is what Chromium sends.
+    expect(largestSent).toBeGreaterThanOrEqual(0xff);
+    expect(resets).toEqual(codes.map((code) => Math.min(code, largestSent)));
+    expect(close).toMatchObject({ by: "remote", code: 0xffff_ffffn, reason: "all seen" });
+    await server.close();
+  });
+}
+
+/** Answers on bidirectional streams, and ends every stream with the next of `codes`. */
+async function answerWith(server: QuicServer, codes: readonly number[]) {
+  const connection = (await server.accept()) as QuicConnection;
+  const http3 = new Http3ServerConnection(connection, {
+    webTransport: { accept: () => ({ protocol: "moqt-22" }) },
+  });
+  const transport = webTransportTransport((await http3.acceptSession()) as WebTransportSession);
+  const resets: number[] = [];
+  for (const code of codes.map(BigInt)) {
+    const bidi = (await transport.accept()) as TransportStream;
+    await bidi.read();
+    await bidi.write(utf8("seen"));
+    const error = await bidi.read().catch((reset) => reset);
+    resets.push(error instanceof StreamReset ? Number(error.applicationCode) : -1);
+    bidi.reset(code);
+    const uni = (await transport.accept()) as TransportStream;
+    // Chromium loses the code of a stop that comes while it writes.
+    await uni.read();
+    uni.stopSending(code);
+  }
+  return { resets, close: await transport.closed };
+}
