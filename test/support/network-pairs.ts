@@ -4,8 +4,9 @@
  * @module
  */
 
+import { connect } from "node:http2";
 import { developmentCertificate } from "../../src/quic/development-certificate.ts";
-import type { Transport } from "../../src/transport/transport.ts";
+import type { Transport, TransportClose, TransportStream } from "../../src/transport/transport.ts";
 import type { H2Session } from "../../src/transport/webtransport-h2/session.ts";
 import {
   connectWebTransportH2,
@@ -67,4 +68,65 @@ export async function h2Pair(options: NetworkPairOptions = {}): Promise<Transpor
 /** Drops the connection under a session over HTTP/2 without a word. */
 export function cutOff(session: Transport): void {
   (session as H2Session).objint?.stream.session?.destroy();
+}
+
+/** A server over HTTP/2 that takes whatever comes, and a raw client of it. */
+export interface RawH2 {
+  /** Sends `bytes` as the capsules of a session of their own; tells how the server saw it end. */
+  send(bytes: Uint8Array): Promise<TransportClose>;
+  /** Whether a well-behaved client is served. */
+  serves(): Promise<boolean>;
+  dispose(): Promise<void>;
+}
+
+export async function rawH2(): Promise<RawH2> {
+  const { hash, ...pem } = await certificate;
+  const listening = await listenWebTransportH2({ hostname, port: 0, certificate: pem, protocols });
+  const accepted = async () => {
+    const peer = await listening.accept();
+    if (peer === null) throw new Error("the server is closed");
+    void drain(peer);
+    return peer;
+  };
+  const origin = `https://${hostname}:${listening.address.port}`;
+  const connection = connect(origin, { rejectUnauthorized: false });
+  connection.on("error", () => {});
+  await new Promise((resolve) => connection.once("remoteSettings", resolve));
+  return {
+    async send(bytes) {
+      const stream = connection.request({
+        ":method": "CONNECT",
+        ":protocol": "webtransport",
+        ":scheme": "https",
+        ":path": "/moqt",
+        "wt-available-protocols": '"moqt-22"',
+      });
+      stream.on("error", () => {}).resume();
+      stream.once("response", () => stream.end(bytes));
+      return await (await accepted()).closed;
+    },
+    async serves() {
+      const [client] = await Promise.all([
+        connectWebTransportH2(`${origin}/moqt`, { protocols, certificateHashes: [hash] }),
+        accepted(),
+      ]);
+      client.close(0n, "");
+      return client.protocol === "moqt-22";
+    },
+    async dispose() {
+      connection.destroy();
+      await listening.close();
+    },
+  };
+}
+
+/** Reads every stream of `transport` to its end, whatever that is. */
+async function drain(transport: Transport): Promise<void> {
+  for (let stream = await transport.accept(); stream; stream = await transport.accept()) {
+    readToTheEnd(stream).catch(() => undefined);
+  }
+}
+
+async function readToTheEnd(stream: TransportStream): Promise<void> {
+  while ((await stream.read()) !== null);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Http2Session } from "node:http2";
 import { QuicClosed } from "../../quic/errors.ts";
 import { shortReason } from "../reason.ts";
 import {
@@ -64,6 +65,7 @@ export class H2Session implements Transport, ClientSessionHandler {
 
   readonly #facts: H2SessionFacts;
   #native: NativeSession | undefined;
+  #connection: Http2Session | undefined;
   readonly #resolveReady: () => void;
   readonly #resolveClosed: (close: TransportClose) => void;
   readonly #resolveOver: () => void;
@@ -162,6 +164,7 @@ export class H2Session implements Transport, ClientSessionHandler {
 
   setSessionObj(native: NativeSession): void {
     this.#native = native;
+    this.#connection = native.stream.session;
     native.jsobj = this;
     native.sendInitialParameters();
     repair(native, this.#facts.role === "server", () => {
@@ -223,6 +226,9 @@ export class H2Session implements Transport, ClientSessionHandler {
   }
 
   #watch(native: NativeSession): void {
+    // The end of the CONNECT stream ends the session. It looks the same where the connection was
+    // lost, so that only a close with a code counts as one of the application.
+    native.stream.once("end", () => native.stream.end());
     native.stream.once("close", () => {
       this.#resolveOver();
       // Set by the library's client, to close the connection.
@@ -233,11 +239,11 @@ export class H2Session implements Transport, ClientSessionHandler {
     this.#pulse = setInterval(() => {
       if (!answered) {
         this.#end({ by: "idle", app: false, code: 0n, reason: "no answer to a ping" });
-        native.stream.session?.destroy();
+        this.#connection?.destroy();
         return;
       }
       answered = false;
-      native.stream.session?.ping((error) => {
+      this.#connection?.ping((error) => {
         answered = error === null;
       });
     }, this.#facts.idleTimeout / 2);

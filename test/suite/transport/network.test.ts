@@ -1,7 +1,10 @@
 /** Transports over sockets, which Bun and Deno have and Workers have not. */
 
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { describe, test } from "#test";
+import { concatBytes } from "../../../src/bytes.ts";
+import { quicVarints } from "../../../src/http3/quic-varint.ts";
 import { transportScenarios } from "../../support/transport-scenarios.ts";
 
 if (navigator.userAgent !== "Cloudflare-Workers") {
@@ -53,5 +56,33 @@ function webTransportOverHttp2(pairs: typeof import("../../support/network-pairs
       await assert.rejects(stream.read(), { code: "CONNECTION_CLOSED" });
       await dispose?.();
     });
+
+    test("takes arbitrary capsules without harm to others", async () => {
+      const raw = await pairs.rawH2();
+      const { by, app } = await raw.send(new Uint8Array());
+      assert.deepEqual([by, app], ["remote", false]);
+      const capsule = fc
+        .tuple(
+          fc.integer({ min: 0x190b_4d38, max: 0x190b_4d45 }),
+          fc.array(integer, { maxLength: 4 }),
+        )
+        .map(([type, fields]) => {
+          const body = quicVarints(...fields);
+          return concatBytes(quicVarints(type, body.length), body);
+        });
+      const bytes = fc.oneof(
+        fc.uint8Array({ maxLength: 100 }),
+        fc.array(capsule, { maxLength: 8 }).map((capsules) => concatBytes(...capsules)),
+      );
+      const harmless = fc.asyncProperty(bytes, async (sent) => {
+        assert((await raw.send(sent)).code >= 0n);
+      });
+      await fc.assert(harmless, { numRuns: 50 });
+      assert(await raw.serves());
+      await raw.dispose();
+    });
   });
 }
+
+/** Stream ids and limits as a peer may name them: small ones, and some that are far off. */
+const integer = fc.oneof(fc.nat(12), fc.constantFrom(2 ** 20, 2 ** 53 - 1));
