@@ -1,0 +1,8 @@
+/**
+ * The test relay. Not part of the package: `npm start` and the tests use it.
+ *
+ * @module
+ */
+
+export { RelayNetwork } from "./network.ts";
+export { Relay, type RelayOptions, type SeenRequest } from "./relay.ts";

@@ -1,0 +1,162 @@
+/**
+ * A session of a client: a MOQT session that knows where it leads, which requests of the client are
+ * on it, and who receives its objects.
+ *
+ * @module
+ */
+
+import type {
+  Draft,
+  MessageParameter,
+  NewRequest,
+  SessionErrorName,
+  SessionLimits,
+  SetupOption,
+  Token,
+} from "../moqt/mod.ts";
+import {
+  type Clock,
+  type IncomingRequest,
+  MoqtSession,
+  type SessionClose,
+  type SessionGoaway,
+} from "../session/mod.ts";
+import type { Transport, TransportKind } from "../transport/transport.ts";
+import { DataStreams } from "./data-streams.ts";
+import type { OnEvent } from "./events.ts";
+import { Leg } from "./leg.ts";
+import type { PooledSession } from "./session-pool.ts";
+import type { Target } from "./target.ts";
+
+export interface ClientSessionOptions {
+  /** What SETUP calls this client. */
+  readonly implementation: string;
+  /** Goes with every request. */
+  readonly token?: Token;
+  readonly limits?: Partial<SessionLimits>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly onEvent: OnEvent;
+  /** The peer makes a request. */
+  readonly onRequest: (session: ClientSession, request: IncomingRequest) => void;
+}
+
+export class ClientSession implements PooledSession {
+  /** Normalised. */
+  readonly uri: string;
+  readonly streams = new DataStreams();
+  readonly #session: MoqtSession;
+  readonly #options: ClientSessionOptions;
+  readonly #legs = new Set<Leg>();
+  #goaway: SessionGoaway | undefined;
+  #lastAlias = 0n;
+
+  /** Starts the session: SETUP goes out, requests may follow at once. */
+  constructor(uri: string, transport: Transport, options: ClientSessionOptions) {
+    const { implementation, limits, clock, random, onEvent } = options;
+    this.uri = uri;
+    this.#options = options;
+    this.#session = new MoqtSession(transport, {
+      role: "client",
+      setupOptions: setupOptions(uri, transport.kind, implementation),
+      ...(limits === undefined ? {} : { limits }),
+      clock,
+      random,
+      onSetup: ({ implementation: ofPeer }) =>
+        onEvent({
+          type: "connected",
+          uri,
+          transport: transport.kind,
+          draft: this.draft,
+          ...(ofPeer === undefined ? {} : { implementation: ofPeer }),
+        }),
+      onGoaway: (goaway) => this.#depart(goaway),
+      onRequest: (request) => options.onRequest(this, request),
+      onDataStream: (stream) => this.streams.onStream(stream),
+      onDatagram: (datagram) => this.streams.onDatagram(datagram),
+    });
+    void this.#session.run().then((close) => onEvent({ type: "disconnected", uri, close }));
+  }
+
+  get draft(): Draft {
+    return this.#session.draft;
+  }
+
+  get usable(): boolean {
+    return !this.#session.isOver && this.#goaway === undefined;
+  }
+
+  get closed(): Promise<SessionClose> {
+    return this.#session.closed;
+  }
+
+  /** Datagrams longer than this are dropped. */
+  get maxDatagramSize(): number {
+    return this.#session.transport.maxDatagramSize;
+  }
+
+  /**
+   * Makes a request.
+   *
+   * @throws SessionUseError GOING_AWAY, SESSION_CLOSED
+   */
+  send(message: NewRequest, target: Target): Leg {
+    const { token, onEvent } = this.#options;
+    const parameters: readonly MessageParameter[] =
+      token === undefined
+        ? message.parameters
+        : [...message.parameters, { type: "AUTHORIZATION_TOKEN", token }];
+    const request = this.#session.request({ ...message, parameters });
+    const leg = new Leg(request, target);
+    request.onGoaway = (goaway) => {
+      onEvent({ type: "goaway", uri: this.uri, target, ...goaway });
+      leg.depart(goaway);
+    };
+    this.#legs.add(leg);
+    void leg.ended.then(() => {
+      this.#legs.delete(leg);
+      this.#closeIfEmpty();
+    });
+    return leg;
+  }
+
+  /** A Track Alias that this client has not used on this session. */
+  newAlias(): bigint {
+    return ++this.#lastAlias;
+  }
+
+  openDataStream() {
+    return this.#session.openDataStream();
+  }
+
+  sendDatagram(bytes: Uint8Array): boolean {
+    return this.#session.sendDatagram(bytes);
+  }
+
+  close(code: SessionErrorName = "NO_ERROR", reason = ""): void {
+    this.#session.close(code, reason);
+  }
+
+  #depart(goaway: SessionGoaway): void {
+    this.#goaway = goaway;
+    const { newSessionUri, timeout } = goaway;
+    this.#options.onEvent({ type: "goaway", uri: this.uri, newSessionUri, timeout });
+    for (const leg of this.#legs) leg.depart(goaway);
+    this.#closeIfEmpty();
+  }
+
+  /** After a GOAWAY, the client closes the session once nothing is left on it (MOQT §3.6). */
+  #closeIfEmpty(): void {
+    if (this.#goaway !== undefined && this.#session.openRequests === 0) this.#session.close();
+  }
+}
+
+/** Path and authority go into SETUP on raw QUIC alone; elsewhere the connection says them (SU-04). */
+function setupOptions(uri: string, kind: TransportKind, implementation: string): SetupOption[] {
+  const options: SetupOption[] = [{ type: "MOQT_IMPLEMENTATION", value: implementation }];
+  if (kind !== "quic") return options;
+  // The URL class does not know the scheme moqt, whose parts are those of https.
+  const { host, pathname, search } = new URL(uri.replace(/^moqt:/, "https:"));
+  options.push({ type: "PATH", value: `${pathname}${search}` }, { type: "AUTHORITY", value: host });
+  return options;
+}
