@@ -79,6 +79,8 @@ export class QmuxTransport implements Transport {
   };
   readonly #asked: Record<TransportStreamKind, number> = { bidi: 0, uni: 0 };
   readonly #datagrams: WritableStreamDefaultWriter<Uint8Array>;
+  /** What a server has chosen, which the library learns only once the WebSocket is open. */
+  readonly #chosen: string | undefined;
   #pendingDatagrams = 0;
 
   constructor(socket: MessageSocket, settings: QmuxSettings) {
@@ -88,6 +90,7 @@ export class QmuxTransport implements Transport {
     this.origin = request.origin;
     this.bearerToken = request.bearerToken;
     this.remote = settings.remote;
+    this.#chosen = settings.subprotocol?.replace(/^[^.]*\./, "");
     const ready = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<TransportClose>();
     this.ready = ready.promise;
@@ -112,7 +115,7 @@ export class QmuxTransport implements Transport {
   }
 
   get protocol(): string {
-    return this.#session.protocol;
+    return this.#chosen ?? this.#session.protocol;
   }
 
   get maxDatagramSize(): number {
