@@ -58,10 +58,11 @@ Change the pool with \`${yard} publish FILE\`; it takes effect within seconds. C
 }
 
 function sessionLines(sessions: SessionAddresses): string {
-  const { quic, webTransport, webSocket, certificateHash, stack } = sessions;
+  const { quic, webTransport, webTransportOverTcp, webSocket, certificateHash, stack } = sessions;
   const lines = [
     [quic, `raw QUIC, by ${stack}`],
     [webTransport, "WebTransport over HTTP/3"],
+    [webTransportOverTcp, "WebTransport over HTTP/2"],
     [webSocket, "QMux over WebSocket"],
   ].flatMap(([uri, what]) => (uri === undefined ? [] : [`  ${uri.padEnd(36)} ${what}`]));
   if (certificateHash !== undefined) {

@@ -1,6 +1,7 @@
 /**
- * `npm test`: the whole suite on every runtime. The portable suites run on Bun and on Deno; on
- * workerd they run from test/bun/workerd-suite.test.ts. Ends with `N passed, N failed`.
+ * `npm test`: the whole suite on every runtime. The portable suites run on Bun and on Deno, each
+ * with tests of its own besides; on workerd they run from test/bun/workerd-suite.test.ts. Ends with
+ * `N passed, N failed`.
  *
  * Arguments are handed to the test runner of Bun and limit the run to that runtime.
  */
@@ -84,7 +85,12 @@ if (only.length > 0) {
 } else {
   runs.push(await run("Bun and workerd", [bun, "test", "test/suite", "test/bun"], readBun));
   runs.push(
-    await run("Deno", [deno, "test", "-A", "--no-check", "--quiet", "test/suite"], readDeno, true),
+    await run(
+      "Deno",
+      [deno, "test", "-A", "--no-check", "--quiet", "test/suite", "test/deno"],
+      readDeno,
+      true,
+    ),
   );
 }
 const passed = runs.reduce((sum, counts) => sum + counts.passed, 0);

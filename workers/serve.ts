@@ -63,6 +63,8 @@ export interface SessionAddresses {
   readonly quic?: string;
   /** WebTransport over HTTP/3. */
   readonly webTransport?: string;
+  /** WebTransport over HTTP/2. */
+  readonly webTransportOverTcp?: string;
   /** SHA-256 of a certificate that was made for development, in Base64. */
   readonly certificateHash?: string;
   /** The QUIC stack, by name and version. */
@@ -151,7 +153,7 @@ async function openSessionPorts(options: SessionListenerOptions): Promise<Sessio
     const setting =
       cause.code === "INVALID_CERTIFICATE"
         ? "YARDMASTER_CERTIFICATE and YARDMASTER_KEY"
-        : "YARDMASTER_MOQT_PORT";
+        : "YARDMASTER_MOQT_PORT, YARDMASTER_MOQT_TCP_PORT";
     throw new ConfigurationError(`${setting}: ${cause.message}`, { cause });
   }
 }
@@ -159,7 +161,7 @@ async function openSessionPorts(options: SessionListenerOptions): Promise<Sessio
 function addresses(
   host: string,
   httpPort: number,
-  { udpPort, certificateHash, isDevelopmentCertificate, stack }: SessionListeners,
+  { udpPort, tcpPort, certificateHash, isDevelopmentCertificate, stack }: SessionListeners,
   path: string,
 ): SessionAddresses {
   return {
@@ -168,6 +170,7 @@ function addresses(
       quic: `moqt://${host}:${udpPort}${path}`,
       webTransport: `https://${host}:${udpPort}${path}`,
     }),
+    ...(tcpPort !== undefined && { webTransportOverTcp: `https://${host}:${tcpPort}${path}` }),
     ...(isDevelopmentCertificate &&
       certificateHash && { certificateHash: Buffer.from(certificateHash).toString("base64") }),
     ...(stack !== undefined && { stack }),

@@ -1,6 +1,7 @@
 /**
  * The ports at which MOQT sessions come in: UDP for raw QUIC and WebTransport over HTTP/3, told
- * apart by ALPN. Deno and Bun only, so that this is no part of `mod.ts`.
+ * apart by ALPN, and TCP for WebTransport over HTTP/2. Deno and Bun only, so that this is no part
+ * of `mod.ts`.
  *
  * @module
  */
@@ -22,7 +23,9 @@ import {
   watchCertificate,
 } from "../quic/mod.ts";
 import { hostAndPort, quicTransport } from "../transport/quic.ts";
+import type { Transport } from "../transport/transport.ts";
 import { webTransportTransport } from "../transport/webtransport.ts";
+import { listenWebTransportH2 } from "../transport/webtransport-h2.ts";
 import type { SessionListenSettings, SessionSettings } from "./session-settings.ts";
 
 /** Best first, as servers choose. */
@@ -41,14 +44,22 @@ export interface SessionListenerOptions {
 
 /** Open ports. */
 export interface SessionListeners {
-  readonly udpPort: number | undefined;
+  readonly udpPort?: number;
+  readonly tcpPort?: number;
   /** SHA-256 of the certificate that was shown first, for `serverCertificateHashes`. */
-  readonly certificateHash: Uint8Array | undefined;
+  readonly certificateHash?: Uint8Array;
   /** Whether it is one that was made for development. */
   readonly isDevelopmentCertificate: boolean;
-  /** Which QUIC stack takes what comes in. */
-  readonly stack: string | undefined;
+  /** The QUIC stack behind the UDP port. */
+  readonly stack?: string;
   /** Stops listening and ends every connection. */
+  close(): Promise<void>;
+}
+
+/** One of the ports. */
+interface Port {
+  readonly number: number;
+  reload(certificate: Certificate): void;
   close(): Promise<void>;
 }
 
@@ -60,103 +71,163 @@ export interface SessionListeners {
 export async function listenForSessions(
   options: SessionListenerOptions,
 ): Promise<SessionListeners> {
-  const { hostname, listen, sessions, log } = options;
-  if (listen.port === undefined) return noListeners;
-  const given = listen.certificate;
+  const { listen, log } = options;
+  const { certificate: files, port, tcpPort, backend } = listen;
+  if (port === undefined && tcpPort === undefined) {
+    return { isDevelopmentCertificate: false, close: async () => {} };
+  }
   const certificate =
-    given === undefined ? await ownCertificate(listen) : await loadCertificate(given);
-  const quic = await listenQuic({
-    hostname,
-    port: listen.port,
-    certificate,
-    alpn: [...protocols, "h3"],
-    maxConnections: sessions.limits.maximumSessions,
-    maxConnectionsPerAddress: sessions.limits.maximumSessionsPerClient,
-    ...(listen.backend === undefined ? {} : { backend: listen.backend }),
-    onEvent: (event) => log(JSON.stringify({ event: "quic", ...event })),
-  });
-  const watch =
-    given === undefined ? undefined : reloadOnChange(given, (fresh) => quic.reload(fresh), log);
-  void serve(quic, options);
-  return {
-    udpPort: quic.address.port,
-    certificateHash: certificateHash(certificate),
-    isDevelopmentCertificate: given === undefined,
-    stack: stackName(listen.backend),
-    async close() {
-      watch?.close();
-      await quic.close();
-    },
+    files === undefined ? await ownCertificate(listen) : await loadCertificate(files);
+  const ports: Port[] = [];
+  const closeAll = async () => {
+    await Promise.all(ports.map((open) => open.close()));
   };
+  const open = async (opening: Promise<Port>): Promise<number> => {
+    const opened = await opening;
+    ports.push(opened);
+    return opened.number;
+  };
+  try {
+    const udp =
+      port === undefined ? undefined : await open(listenOnUdp(port, certificate, options));
+    const tcp =
+      tcpPort === undefined ? undefined : await open(listenOnTcp(tcpPort, certificate, options));
+    const watch = files && reloadOnChange(files, ports, log);
+    return {
+      ...(udp !== undefined && { udpPort: udp, stack: stackName(backend) }),
+      ...(tcp !== undefined && { tcpPort: tcp }),
+      certificateHash: certificateHash(certificate),
+      isDevelopmentCertificate: files === undefined,
+      async close() {
+        watch?.close();
+        await closeAll();
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
 }
 
 function ownCertificate({ developmentDirectory: directory }: SessionListenSettings) {
   return developmentCertificate(directory === undefined ? {} : { directory });
 }
 
-const noListeners: SessionListeners = {
-  udpPort: undefined,
-  certificateHash: undefined,
-  isDevelopmentCertificate: false,
-  stack: undefined,
-  async close() {},
-};
-
 function reloadOnChange(
   files: NonNullable<SessionListenSettings["certificate"]>,
-  use: (certificate: Certificate) => void,
+  ports: readonly Port[],
   log: (line: string) => void,
 ): { close(): void } {
-  const tell = (outcome: object) => log(JSON.stringify({ event: "certificate", ...outcome }));
+  const tell = (outcome: object) => {
+    const time = new Date().toISOString();
+    log(JSON.stringify({ time, event: "certificate", ...outcome }));
+  };
   return watchCertificate(files, {
     onChange(certificate) {
-      use(certificate);
+      for (const port of ports) port.reload(certificate);
       tell({ outcome: "reloaded" });
     },
     onError: (error: QuicError) => tell({ outcome: "kept", error: error.message }),
   });
 }
 
-async function serve(quic: QuicServer, options: SessionListenerOptions): Promise<void> {
-  for (;;) {
-    const connection = await quic.accept();
-    if (connection === null) return;
-    if (connection.alpn === "h3") serveHttp3(connection, options);
-    else void options.server.serve(quicTransport(connection));
+async function listenOnUdp(
+  port: number,
+  certificate: Certificate,
+  options: SessionListenerOptions,
+): Promise<Port> {
+  const { hostname, listen, sessions, log } = options;
+  const { maximumSessions, maximumSessionsPerClient } = sessions.limits;
+  const quic = await listenQuic({
+    hostname,
+    port,
+    certificate,
+    alpn: [...protocols, "h3"],
+    maxConnections: maximumSessions,
+    maxConnectionsPerAddress: maximumSessionsPerClient,
+    ...(listen.backend && { backend: listen.backend }),
+    onEvent({ type, ...rest }) {
+      log(JSON.stringify({ time: new Date().toISOString(), event: `quic-${type}`, ...rest }));
+    },
+  });
+  void serveConnections(quic, options);
+  return {
+    number: quic.address.port,
+    reload: (fresh) => quic.reload(fresh),
+    close: () => quic.close(),
+  };
+}
+
+async function serveConnections(quic: QuicServer, options: SessionListenerOptions): Promise<void> {
+  for (let next = await quic.accept(); next !== null; next = await quic.accept()) {
+    if (next.alpn === "h3") serveHttp3(next, options);
+    else void options.server.serve(quicTransport(next));
   }
 }
 
 /** WebTransport sessions on an HTTP/3 connection. Nothing else is served there. */
-function serveHttp3(connection: QuicConnection, options: SessionListenerOptions): void {
-  const { server, sessions } = options;
+function serveHttp3(
+  connection: QuicConnection,
+  { server, sessions }: SessionListenerOptions,
+): void {
   const http3 = new Http3ServerConnection(connection, {
-    webTransport: { accept: (offer) => decide(offer, server, sessions) },
+    webTransport: {
+      accept: ({ remote, ...offer }) =>
+        decide({ ...offer, remote: hostAndPort(remote) }, server, sessions),
+    },
   });
-  void (async () => {
-    for (
-      let next = await http3.acceptSession();
-      next !== null;
-      next = await http3.acceptSession()
-    ) {
-      void server.serve(webTransportTransport(next));
-    }
-  })();
-  void (async () => {
-    for (let next = await http3.accept(); next !== null; next = await http3.accept()) {
-      // A client that has gone away by now misses nothing.
-      next.respond(404, [], true).catch(() => {});
-    }
-  })();
+  void serveSessions(server, async () => {
+    const session = await http3.acceptSession();
+    return session && webTransportTransport(session);
+  });
+  void refuseRequests(http3);
+}
+
+async function refuseRequests(http3: Http3ServerConnection): Promise<void> {
+  for (let next = await http3.accept(); next !== null; next = await http3.accept()) {
+    // A client that has gone away by now misses nothing.
+    next.respond(404, [], true).catch(() => {});
+  }
+}
+
+async function listenOnTcp(
+  port: number,
+  certificate: Certificate,
+  { hostname, server, sessions }: SessionListenerOptions,
+): Promise<Port> {
+  const http2 = await listenWebTransportH2({
+    hostname,
+    port,
+    certificate,
+    protocols,
+    maxConnections: sessions.limits.maximumSessions,
+    // Where the client is shows only once there is a session, which counts it then.
+    accept: (offer) => decide({ ...offer, remote: "" }, server, sessions),
+  });
+  void serveSessions(server, () => http2.accept());
+  return {
+    number: http2.address.port,
+    reload: (fresh) => http2.reload(fresh),
+    close: () => http2.close(),
+  };
+}
+
+async function serveSessions(
+  server: RedirectServer,
+  accept: () => Promise<Transport | null>,
+): Promise<void> {
+  for (let next = await accept(); next !== null; next = await accept()) void server.serve(next);
 }
 
 /** Whether a CONNECT request becomes a session, and in which draft. */
 function decide(
-  { authority, path, origin, protocols: offered, remote }: SessionOffer,
+  offer: Pick<SessionOffer, "authority" | "path" | "origin" | "protocols"> & { remote: string },
   server: RedirectServer,
   { origins }: SessionSettings,
 ): SessionDecision {
+  const { authority, path, origin, protocols: offered, remote } = offer;
   if (origin !== undefined && origins?.includes(origin) === false) return { status: 403 };
-  const refusal = server.refusalOf(hostAndPort(remote), { path, authority });
+  const refusal = server.refusalOf(remote, { path, authority });
   if (refusal !== undefined) return { status: refusalStatus(refusal) };
   const protocol = protocols.find((name) => offered.includes(name));
   return protocol === undefined ? { status: 400 } : { protocol };

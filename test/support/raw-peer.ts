@@ -11,7 +11,7 @@ import {
   type SessionErrorName,
   sessionErrorCodes,
 } from "../../src/moqt/mod.ts";
-import { StreamReset } from "../../src/quic/errors.ts";
+import { StreamReset, StreamStopped } from "../../src/quic/errors.ts";
 import type { Transport, TransportClose, TransportStream } from "../../src/transport/transport.ts";
 
 /** SETUP without options. */
@@ -45,11 +45,33 @@ export async function readToEnd(stream: TransportStream): Promise<Received> {
   }
 }
 
+/** Writes `bytes` again and again until the other end stops the stream; the code of that. */
+export async function writeUntilStopped(
+  stream: TransportStream,
+  bytes: Uint8Array,
+): Promise<bigint> {
+  let code: bigint | undefined;
+  void stream.stopped.then((stopped) => {
+    code = stopped;
+  });
+  while (code === undefined) {
+    try {
+      await stream.write(bytes);
+    } catch (error) {
+      if (!(error instanceof StreamStopped)) throw error;
+      code = error.applicationCode;
+    }
+  }
+  return code;
+}
+
 export class RawPeer {
   readonly transport: Transport;
   /** The control stream of the other end, once somebody looks for it. */
   #control: Promise<TransportStream> | undefined;
   #controlBytes: Uint8Array = new Uint8Array(0);
+  /** Deno ends a stream that nobody holds any more. */
+  readonly #held: TransportStream[] = [];
 
   constructor(transport: Transport) {
     this.transport = transport;
@@ -66,6 +88,7 @@ export class RawPeer {
 
   async uni(bytes: string | Uint8Array, fin = false): Promise<TransportStream> {
     const stream = await this.transport.openUni();
+    this.#held.push(stream);
     await stream.write(bytesOf(bytes), fin);
     return stream;
   }

@@ -14,6 +14,7 @@ import { connectQmux } from "../../src/transport/qmux.ts";
 import { quicTransport } from "../../src/transport/quic.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import { webTransportTransport } from "../../src/transport/webtransport.ts";
+import { connectWebTransportH2 } from "../../src/transport/webtransport-h2.ts";
 import { type QmuxServer, serveQmux } from "./qmux-server.ts";
 import type { Listen } from "./redirect-bed.ts";
 
@@ -46,7 +47,7 @@ export class SessionPorts {
     const listeners = await listenForSessions({
       server,
       hostname,
-      listen: { port: 0, backend },
+      listen: { port: 0, tcpPort: 0, backend },
       sessions: { path: "/moqt", limits: defaultSessionLimits, drainTimeout: 1000 },
       log() {},
     });
@@ -69,6 +70,13 @@ export class SessionPorts {
     const request = { authority, path: "/moqt", protocols: [protocol] };
     return webTransportTransport(await http3.connect(request));
   });
+
+  readonly overWebTransportH2: Listen = this.#listen((protocol) =>
+    connectWebTransportH2(`https://${hostname}:${this.#listeners.tcpPort}/moqt`, {
+      protocols: [protocol],
+      certificateHashes: [this.#listeners.certificateHash as Uint8Array],
+    }),
+  );
 
   readonly overQmux: Listen = this.#listen((protocol) =>
     connectQmux(`${this.#sockets.url}/moqt`, { protocols: [protocol] }),

@@ -10,6 +10,9 @@ redirectScenarios("raw QUIC by quiche", ports.overQuic, { pathInSetup: true });
 redirectScenarios("WebTransport over HTTP/3 by quiche", ports.overWebTransport, {
   pathInSetup: false,
 });
+redirectScenarios("WebTransport over HTTP/2 on Bun", ports.overWebTransportH2, {
+  pathInSetup: false,
+});
 redirectScenarios("QMux over WebSocket on Bun", ports.overQmux, { pathInSetup: false });
 
 afterAll(() => ports.close());
