@@ -11,8 +11,10 @@ import {
   type RedirectorOptions,
   requireFunction,
   requireInteger,
+  requireList,
 } from "../moq-lb/mod.ts";
 import { type Draft, drafts } from "../moqt/mod.ts";
+import { checkCors } from "./cors-option.ts";
 
 /** Options of `moqLb()`. Only `holder` and `authorization` are required. */
 export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
@@ -69,9 +71,22 @@ export function checkOptions<E extends Env>(options: MoqLbOptions<E>): void {
   }
   requireInteger("maximumBodySize", options.maximumBodySize ?? longestMessage, 1);
   requireInteger("bodyTimeout", options.bodyTimeout ?? defaultBodyTimeout, 1, 3_600_000);
-  const unknown = options.drafts?.find((draft) => !drafts.includes(draft));
-  if (unknown !== undefined || options.drafts?.length === 0) {
-    throw new ConfigurationError(`drafts has to name one or more of ${drafts.join(", ")}`);
+  const isKnown = (draft: unknown) => drafts.includes(draft as Draft);
+  requireList("drafts", options.drafts, isKnown, `one or more of ${drafts.join(", ")}`);
+  if (options.drafts?.length === 0) throw new ConfigurationError("drafts must not be empty");
+  const { instanceId, sessions, cors } = options;
+  if (instanceId === "" || (instanceId !== undefined && typeof instanceId !== "string")) {
+    throw new ConfigurationError("instanceId has to be a string that is not empty");
   }
-  if (options.instanceId === "") throw new ConfigurationError("instanceId must not be empty");
+  if (cors !== undefined) checkCors(cors);
+  if (sessions !== undefined) checkSessions(sessions);
+}
+
+function checkSessions({ handler, path = "/" }: { handler?: unknown; path?: unknown }): void {
+  if (typeof handler !== "function") {
+    throw new ConfigurationError("sessions.handler is missing: give what moqtOverWebSocket made");
+  }
+  if (typeof path !== "string" || !path.startsWith("/")) {
+    throw new ConfigurationError("sessions.path has to start with /");
+  }
 }

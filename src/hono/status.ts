@@ -37,6 +37,10 @@ export function healthHandler<E extends Env>(options: MoqLbOptions<E>): Handler<
   };
 }
 
+/**
+ * Answers an {@link InstanceStatus}, always 200: whether requests can be placed is what
+ * {@link healthHandler} says.
+ */
 export function statusHandler<E extends Env>(options: MoqLbOptions<E>): Handler<E> {
   const { holder, now = Date.now } = options;
   let { instanceId } = options;

@@ -29,11 +29,35 @@ export function requireInteger(
   throw new ConfigurationError(`${option} has to be an integer ${range}`);
 }
 
-/**
- * For callers without types: a hook that is not a function would only fail under traffic.
- *
- * @throws {ConfigurationError} `value` is given and not a function
+/*
+ * The functions below are for callers without types: an option of the wrong kind would only fail
+ * under traffic.
  */
+
+/** @throws {ConfigurationError} `value` is not an object, or none at all */
+export function requireObject(option: string, value: unknown): void {
+  if (typeof value === "object" && value !== null) return;
+  throw new ConfigurationError(`${option} has to be an object`);
+}
+
+/** @throws {ConfigurationError} `value` is given and neither `true` nor `false` */
+export function requireBoolean(option: string, value: unknown): void {
+  if (value === undefined || typeof value === "boolean") return;
+  throw new ConfigurationError(`${option} has to be true or false`);
+}
+
+/** @throws {ConfigurationError} `value` is given and not an array of what `isItem` accepts */
+export function requireList(
+  option: string,
+  value: unknown,
+  isItem: (item: unknown) => boolean,
+  items: string,
+): void {
+  if (value === undefined || (Array.isArray(value) && value.every(isItem))) return;
+  throw new ConfigurationError(`${option} has to be an array of ${items}`);
+}
+
+/** @throws {ConfigurationError} `value` is given and not a function */
 export function requireFunction(option: string, value: unknown): void {
   if (value === undefined || typeof value === "function") return;
   throw new ConfigurationError(`${option} has to be a function`);

@@ -46,6 +46,10 @@ export interface DecisionCircumstances {
 
 const longestText = 100;
 
+/**
+ * The event of a decision: request type, outcome and cause always, the name of what was asked for
+ * only where `logNames` says so.
+ */
 export function decisionEvent(
   request: RoutableRequest,
   draft: Draft,

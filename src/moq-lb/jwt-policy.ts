@@ -4,18 +4,17 @@
  * @module
  */
 
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  errors,
-  type JSONWebKeySet,
-  type JWK,
-  type JWTVerifyGetKey,
-  jwtVerify,
-} from "jose";
+import { errors, type JSONWebKeySet, type JWK, type JWTVerifyGetKey, jwtVerify } from "jose";
 import type { AuthorizationPolicy, AuthorizationRequest } from "./authorization.ts";
-import { ConfigurationError, requireFunction, requireInteger } from "./configuration-error.ts";
+import {
+  ConfigurationError,
+  requireFunction,
+  requireInteger,
+  requireList,
+  requireObject,
+} from "./configuration-error.ts";
 import { type Grant, isCovered, parseGrants } from "./grants.ts";
+import { asymmetricAlgorithms, keyResolver } from "./jwt-keys.ts";
 
 export interface JwtPolicyOptions {
   /**
@@ -41,12 +40,6 @@ export interface JwtPolicyOptions {
   readonly remembered?: number;
 }
 
-/** Every signature algorithm of jose that needs no shared secret. */
-const asymmetricAlgorithms: readonly string[] = [
-  ...["EdDSA", "Ed25519", "ES256", "ES384", "ES512"],
-  ...["PS256", "PS384", "PS512", "RS256", "RS384", "RS512"],
-];
-
 /** More candidates in one request are refused unread: each costs a signature check (LB-SEC-26). */
 const maximumTokens = 4;
 const maximumTokenLength = 8192;
@@ -71,7 +64,9 @@ const decoder = new TextDecoder();
  * @throws {ConfigurationError} an option is missing or wrong
  */
 export function jwtPolicy(options: JwtPolicyOptions): AuthorizationPolicy {
+  requireObject("options", options);
   const verify = tokenVerifier(options);
+  requireList("tokenTypes", options.tokenTypes, (type) => typeof type === "bigint", "bigints");
   const types = new Set(options.tokenTypes ?? [0n]);
 
   return {
@@ -123,8 +118,8 @@ function candidateTokens(
 type Verify = (token: string) => Promise<readonly Grant[] | string>;
 
 function tokenVerifier(options: JwtPolicyOptions): Verify {
-  const keys = keyResolver(options.keys);
   const algorithms = requireAlgorithms(options.algorithms ?? asymmetricAlgorithms);
+  const keys = keyResolver(options.keys, algorithms);
   const issuer = requireNames("issuer", options.issuer);
   const audience = requireNames("audience", options.audience);
   const clockTolerance = requireInteger("clockTolerance", options.clockTolerance ?? 0, 0);
@@ -192,31 +187,9 @@ function refusalReason(error: unknown): string {
   return reason;
 }
 
-function keyResolver(keys: JwtPolicyOptions["keys"]): JWTVerifyGetKey {
-  if (typeof keys === "function") return keys;
-  if (keys instanceof URL) {
-    if (keys.protocol !== "https:") {
-      throw new ConfigurationError("keys has to be an https address");
-    }
-    return createRemoteJWKSet(keys);
-  }
-  if (typeof keys !== "object" || keys === null) {
-    throw new ConfigurationError("keys is missing: give the public keys of the issuer");
-  }
-  const set = "keys" in keys && Array.isArray(keys.keys) ? keys : { keys: [keys] };
-  if ((set as JSONWebKeySet).keys.some((key) => key.d !== undefined || key.k !== undefined)) {
-    throw new ConfigurationError("keys has to hold public keys only");
-  }
-  try {
-    return createLocalJWKSet(set as JSONWebKeySet);
-  } catch (cause) {
-    throw new ConfigurationError("keys is not a JSON Web Key Set", { cause });
-  }
-}
-
 function requireAlgorithms(algorithms: readonly string[]): string[] {
-  const refused = algorithms.find((name) => !asymmetricAlgorithms.includes(name));
-  if (algorithms.length === 0 || refused !== undefined) {
+  const known = (name: string) => asymmetricAlgorithms.includes(name);
+  if (!Array.isArray(algorithms) || algorithms.length === 0 || !algorithms.every(known)) {
     throw new ConfigurationError(
       `algorithms has to name one or more of ${asymmetricAlgorithms.join(", ")}`,
     );
@@ -225,9 +198,9 @@ function requireAlgorithms(algorithms: readonly string[]): string[] {
 }
 
 function requireNames(option: string, value: string | readonly string[]): string[] {
-  const names = typeof value === "string" ? [value] : [...(value ?? [])];
+  const names: unknown[] = Array.isArray(value) ? [...value] : [value];
   if (names.length === 0 || names.some((name) => typeof name !== "string" || name === "")) {
     throw new ConfigurationError(`${option} is missing: give one or more non-empty names`);
   }
-  return names;
+  return names as string[];
 }

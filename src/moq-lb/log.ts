@@ -4,6 +4,7 @@
  * @module
  */
 
+import { ConfigurationError, requireFunction } from "./configuration-error.ts";
 import type { DecisionEvent } from "./decision-event.ts";
 
 /** One log record, ready for `JSON.stringify`. */
@@ -19,6 +20,7 @@ export interface DecisionLogRecord extends DecisionEvent {
  *
  * @param write takes one line, without its line break
  * @param now milliseconds since 1970
+ * @throws {ConfigurationError} one of them is no function
  *
  * @example
  * ```ts
@@ -29,6 +31,8 @@ export function decisionLog(
   write: (line: string) => void,
   now: () => number = Date.now,
 ): (event: DecisionEvent) => void {
+  if (typeof write !== "function") throw new ConfigurationError("write has to be a function");
+  requireFunction("now", now);
   return function decisionLog(event) {
     const record: DecisionLogRecord = {
       time: new Date(now()).toISOString(),

@@ -15,7 +15,14 @@ export {
   type SessionAuthorizationRequest,
 } from "./authorization.ts";
 export { clientKey } from "./client-key.ts";
-export { ConfigurationError, requireFunction, requireInteger } from "./configuration-error.ts";
+export {
+  ConfigurationError,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireList,
+  requireObject,
+} from "./configuration-error.ts";
 export {
   type Decision,
   type Redirection,
@@ -33,9 +40,7 @@ export { isOperation, type Operation, operationOf } from "./operation.ts";
 export { type RateLimit, type TokenBucketOptions, tokenBucket } from "./rate-limit.ts";
 export {
   createRedirector,
-  defaultMaximumPending,
   type Redirector,
-  type RedirectorOptions,
   type Requester,
 } from "./redirect.ts";
 export {
@@ -45,6 +50,7 @@ export {
   type RedirectServerStatus,
   type Refusal,
 } from "./redirect-server.ts";
+export { defaultMaximumPending, type RedirectorOptions } from "./redirector-options.ts";
 export { decodeRequest } from "./request.ts";
 export type { Address, AddressFault } from "./service.ts";
 export type { RedirectSessionEvent, RefusalCause } from "./session-event.ts";

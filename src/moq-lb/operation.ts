@@ -29,6 +29,7 @@ export const operationOf: Readonly<Record<RequestType, Operation>> = {
 
 const operations: ReadonlySet<string> = new Set(Object.values(operationOf));
 
+/** Whether `text` names one of the seven operations, exactly. */
 export function isOperation(text: unknown): text is Operation {
   return typeof text === "string" && operations.has(text);
 }

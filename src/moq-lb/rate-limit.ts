@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ConfigurationError, requireInteger } from "./configuration-error.ts";
+import { ConfigurationError, requireInteger, requireObject } from "./configuration-error.ts";
 
 /**
  * Whether one more request of `client` is admitted at `now` (milliseconds). Only `true` admits;
@@ -50,12 +50,13 @@ interface Bucket {
  *   integer of at least 1
  */
 export function tokenBucket(options: TokenBucketOptions): (client: string, now: number) => boolean {
+  requireObject("options", options);
   const rate = options.ratePerSecond;
-  if (!(rate > 0 && rate < Number.POSITIVE_INFINITY)) {
+  if (typeof rate !== "number" || !(rate > 0 && rate < Number.POSITIVE_INFINITY)) {
     throw new ConfigurationError("ratePerSecond has to be a positive number");
   }
   const { burst = Math.max(1, rate) } = options;
-  if (!(burst >= 1 && burst < Number.POSITIVE_INFINITY)) {
+  if (typeof burst !== "number" || !(burst >= 1 && burst < Number.POSITIVE_INFINITY)) {
     throw new ConfigurationError("burst has to be a number of at least 1");
   }
   const maximumClients = requireInteger("maximumClients", options.maximumClients ?? 10_000, 1);

@@ -13,7 +13,8 @@ import { authorizationPolicy } from "./authorization.ts";
 import { clientKey } from "./client-key.ts";
 import { requireFunction } from "./configuration-error.ts";
 import { tell } from "./hook.ts";
-import { createRedirector, type RedirectorOptions } from "./redirect.ts";
+import { createRedirector } from "./redirect.ts";
+import type { RedirectorOptions } from "./redirector-options.ts";
 import { type Address, type AddressFault, Service } from "./service.ts";
 import { RedirectSession, type RedirectSessionContext } from "./session.ts";
 import {

@@ -14,51 +14,22 @@ import {
   routingKey,
 } from "../moqt/mod.ts";
 import { jitteredRetryInterval, type PlacementOptions, placeRequest } from "../routing/mod.ts";
-import type { ActiveSnapshot } from "../snapshot/mod.ts";
 import {
   type AuthorizationPolicy,
   type AuthorizationRequest,
   authorizationPolicy,
 } from "./authorization.ts";
-import { ConfigurationError, requireFunction, requireInteger } from "./configuration-error.ts";
 import { type Decision, type Rejection, toRequestError } from "./decision.ts";
-import { type DecisionEvent, decisionEvent, safeFault, safeReason } from "./decision-event.ts";
+import { decisionEvent, safeFault, safeReason } from "./decision-event.ts";
 import { tell } from "./hook.ts";
 import { operationOf } from "./operation.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import {
+  checkRedirectorOptions,
+  defaultMaximumPending,
+  defaultRetryAfter,
+  type RedirectorOptions,
+} from "./redirector-options.ts";
 import type { AuthorizationToken } from "./tokens.ts";
-
-export interface RedirectorOptions {
-  /** Where the snapshot in force is read for each request; a `SnapshotHolder` is one. */
-  readonly holder: { readonly active: ActiveSnapshot | undefined };
-  /** Who may ask for what. There is no default: `"allow-all"` has to be said. */
-  readonly authorization: AuthorizationPolicy | "allow-all";
-  /** Asked before anything else. Default: every request is admitted. */
-  readonly rateLimit?: RateLimit;
-  /**
-   * Requests that may wait for hooks at a time; more get EXCESSIVE_LOAD. As many may wait for
-   * their bodies over HTTP. Default 10,000.
-   */
-  readonly maximumPending?: number;
-  /** Service URIs of this deployment; never sent as a Connect URI (LB-REDIR-18). */
-  readonly ownServiceUris?: readonly string[];
-  /** The clock of `holder`, milliseconds since 1970. Default `Date.now`. */
-  readonly now?: () => number;
-  /**
-   * Mean of the milliseconds after which a client may retry, where it may; each answer has its own,
-   * from half to one and a half of it, so that clients do not come back all at once. Default 2,000.
-   */
-  readonly retryAfter?: number;
-  /** Numbers in [0, 1) for that. Default `Math.random`. */
-  readonly random?: () => number;
-  /** Told of each decision, for logs and metrics. What it throws is dropped. */
-  readonly onDecision?: (event: DecisionEvent) => void;
-  /** Whether events carry the (escaped, cut) name of the request. Default `false` (LB-SEC-34). */
-  readonly logNames?: boolean;
-}
-
-/** {@link RedirectorOptions.maximumPending} where it is left out. */
-export const defaultMaximumPending = 10_000;
 
 /** Who sent a request, and with what credentials. */
 export interface Requester {
@@ -121,23 +92,14 @@ class RequestRedirector implements Redirector {
   #pending = 0;
 
   constructor(options: RedirectorOptions) {
-    this.#policy = authorizationPolicy(options.authorization);
-    if (typeof options.holder !== "object" || options.holder === null) {
-      throw new ConfigurationError("holder is missing: give a SnapshotHolder");
-    }
-    for (const hook of ["rateLimit", "onDecision", "now", "random"] as const) {
-      requireFunction(hook, options[hook]);
-    }
-    this.#maximumPending = requireInteger(
-      "maximumPending",
-      options.maximumPending ?? defaultMaximumPending,
-      1,
-    );
+    checkRedirectorOptions(options);
     this.#options = options;
+    this.#policy = authorizationPolicy(options.authorization);
+    this.#maximumPending = options.maximumPending ?? defaultMaximumPending;
     this.#now = options.now ?? Date.now;
     this.#placement = {
       random: options.random ?? Math.random,
-      retryAfter: requireInteger("retryAfter", options.retryAfter ?? 2000, 1, 3_600_000),
+      retryAfter: options.retryAfter ?? defaultRetryAfter,
       ownServiceUris: options.ownServiceUris ?? [],
     };
   }

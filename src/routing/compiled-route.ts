@@ -25,6 +25,7 @@ export interface CompiledRoute {
   select(namespace: TrackNamespace): Selection | undefined;
 }
 
+/** A static route: one relay for every namespace, settled once (LB-STATIC-1). */
 export class CompiledStaticRoute implements CompiledRoute {
   readonly route: StaticRoute;
   readonly #selection: Selection | undefined;
@@ -40,6 +41,10 @@ export class CompiledStaticRoute implements CompiledRoute {
   }
 }
 
+/**
+ * A hashed route: selects by the hash key of each namespace among its Eligible candidates, and
+ * remembers what it selected (LB-HASHED-1).
+ */
 export class CompiledHashedRoute implements CompiledRoute {
   readonly route: HashedRoute;
   readonly #targetOf: (rid: Uint8Array) => RelayTarget;

@@ -64,6 +64,6 @@ export {
   storeFromUnstorage,
   versionKey,
 } from "./store.ts";
-export { normaliseUri, sameServiceUri } from "./uri.ts";
+export { normaliseUri, sameServiceUri, uriFault } from "./uri.ts";
 export { type ValidationOptions, validateSnapshot } from "./validate.ts";
 export { decodeSnapshot, encodeSnapshot } from "./wire.ts";

@@ -129,7 +129,33 @@ describe("moqLb()", () => {
       ["maximumBodySize", { maximumBodySize: 0 }],
       ["drafts", { drafts: [] }],
       ["drafts", { drafts: [17] }],
+      ["drafts", { drafts: 22 }],
+      ["drafts", { drafts: ["22"] }],
+      ["drafts", { drafts: "moqt-22" }],
       ["instanceId", { instanceId: "" }],
+      ["instanceId", { instanceId: 5 }],
+      ["bodyTimeout", { bodyTimeout: 0 }],
+      ["bodyTimeout", { bodyTimeout: "10s" }],
+      ["maximumPending", { maximumPending: 0 }],
+      ["logNames", { logNames: 1 }],
+      ["ownServiceUris", { ownServiceUris: "https://lb.example/moq" }],
+      ["ownServiceUris\\[0\\]", { ownServiceUris: ["nonsense"] }],
+      ["sessions.handler", { sessions: {} }],
+      ["sessions.path", { sessions: { handler: () => {}, path: "moqt" } }],
+      ["cors", { cors: "https://player.example" }],
+      ["cors", { cors: true }],
+      ["cors.origin", { cors: { origin: "player.example" } }],
+      ["cors.origin", { cors: { origin: "https://player.example/app" } }],
+      ["cors.origin", { cors: { origin: "https://Player.example" } }],
+      ["cors.origin", { cors: { origin: "https://player.example:443" } }],
+      ["cors.origin", { cors: { origin: 5 } }],
+      ["cors.origin\\[1\\]", { cors: { origin: ["https://player.example", "*"] } }],
+      ["cors.origin\\[0\\]", { cors: { origin: [null] } }],
+      ["cors.allowMethods", { cors: { allowMethods: "POST" } }],
+      ["cors.allowHeaders", { cors: { allowHeaders: "authorization" } }],
+      ["cors.exposeHeaders", { cors: { exposeHeaders: [5] } }],
+      ["cors.maxAge", { cors: { maxAge: "600" } }],
+      ["cors.credentials", { cors: { credentials: "yes" } }],
     ];
     for (const [option, value] of wrong) {
       assert.throws(
@@ -140,7 +166,16 @@ describe("moqLb()", () => {
         option,
       );
     }
+    assert.throws(() => moqLb(undefined as unknown as MoqLbOptions), ConfigurationError);
     moqLb(good);
+    for (const origin of [
+      "*",
+      "https://player.example",
+      ["http://localhost:5173", "capacitor://localhost", "null"],
+      () => "https://player.example",
+    ]) {
+      moqLb({ ...good, cors: { origin, maxAge: 600, allowHeaders: ["authorization"] } });
+    }
   });
 });
 

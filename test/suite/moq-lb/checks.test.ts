@@ -258,12 +258,20 @@ describe("limits", () => {
     const good = { holder: { active: undefined }, authorization: "allow-all" } as const;
     const wrong: [string, object][] = [
       ["holder", { holder: undefined }],
+      ["holder", { holder: {} }],
+      ["holder", { holder: "h" }],
       ["rateLimit", { rateLimit: 5 }],
       ["onDecision", { onDecision: {} }],
       ["now", { now: 5 }],
       ["random", { random: "x" }],
       ["maximumPending", { maximumPending: 0 }],
       ["retryAfter", { retryAfter: 0.5 }],
+      ["logNames", { logNames: "off" }],
+      ["ownServiceUris", { ownServiceUris: "https://lb.example/moq" }],
+      ["ownServiceUris", { ownServiceUris: { 0: "https://lb.example/moq", length: 1 } }],
+      ["ownServiceUris\\[1\\]", { ownServiceUris: ["https://lb.example/moq", "nonsense"] }],
+      ["ownServiceUris\\[0\\]", { ownServiceUris: ["ftp://lb.example/"] }],
+      ["ownServiceUris\\[0\\]", { ownServiceUris: [5] }],
     ];
     for (const [option, value] of wrong) {
       assert.throws(
@@ -271,7 +279,12 @@ describe("limits", () => {
         (error) =>
           error instanceof ConfigurationError &&
           new RegExp(`^${option} [^\n]+$`).test(error.message),
+        option,
       );
+    }
+    for (const options of [undefined, null, 5]) {
+      const create = () => createRedirector(options as unknown as RedirectorOptions);
+      assert.throws(create, ConfigurationError);
     }
   });
 });

@@ -3,6 +3,7 @@ import { describe, test } from "#test";
 import { utf8 } from "../../../src/bytes.ts";
 import {
   type AuthorizationPolicy,
+  ConfigurationError,
   type DecisionEvent,
   decisionLog,
   type RedirectorOptions,
@@ -130,6 +131,13 @@ describe("decision events", () => {
 });
 
 describe("decision log", () => {
+  test("has somewhere to write to, or there is none", () => {
+    for (const [write, clock] of [[undefined], ["stdout"], [() => {}, 5]] as unknown[][]) {
+      const make = () => decisionLog(write as () => void, clock as () => number);
+      assert.throws(make, ConfigurationError);
+    }
+  });
+
   test("writes each decision as one line of JSON with its time", async () => {
     const lines: string[] = [];
     await eventsOf(request("PUBLISH", fields("a\nb")), {

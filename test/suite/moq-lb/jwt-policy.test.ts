@@ -351,15 +351,33 @@ test("wrong or missing options stop the start with one line that names them", as
     ["keys", { keys: undefined }],
     ["keys", { keys: 5 }],
     ["keys", { keys: { keys: [5] } }],
+    ["keys", { keys: { keys: null } }],
+    ["keys", { keys: { keys: {} } }],
+    ["keys", { keys: { keys: [] } }],
+    ["keys", { keys: [] }],
+    ["keys", { keys: {} }],
+    ["keys", { keys: { keys: [{}, { kty: "OKP", crv: "X25519", x: "AA" }] } }],
+    ["keys", { keys: { keys: [{ ...keys.keys[0], use: "enc" }] } }],
+    ["keys", { keys: { keys: [{ ...keys.keys[0], key_ops: ["sign"] }] } }],
+    ["keys", { keys: { keys: [{ ...keys.keys[0], alg: "ES384" }] } }],
+    ["keys", { keys: { kty: "EC", crv: "P-256", x: "AA" } }],
+    ["keys", { algorithms: ["RS256", "EdDSA"] }],
     ["keys", { keys: new URL("http://id.example/jwks") }],
     ["keys", { keys: { kty: "oct", k: "c2VjcmV0" } }],
     ["keys", { keys: { keys: [{ kty: "OKP", crv: "Ed25519", x: "AA", d: "AA" }] } }],
     ["issuer", { issuer: undefined }],
     ["issuer", { issuer: [] }],
+    ["issuer", { issuer: 5 }],
+    ["issuer", { issuer: {} }],
+    ["issuer", { issuer: ["a", 5] }],
     ["audience", { audience: "" }],
     ["algorithms", { algorithms: [] }],
     ["algorithms", { algorithms: ["ES256", "HS256"] }],
     ["algorithms", { algorithms: ["none"] }],
+    ["algorithms", { algorithms: "ES256" }],
+    ["algorithms", { algorithms: [undefined] }],
+    ["tokenTypes", { tokenTypes: 0n }],
+    ["tokenTypes", { tokenTypes: [0] }],
     ["clockTolerance", { clockTolerance: -1 }],
     ["remembered", { remembered: -1 }],
     ["now", { now: 5 }],
@@ -369,9 +387,15 @@ test("wrong or missing options stop the start with one line that names them", as
       () => jwtPolicy({ ...good, ...value } as unknown as JwtPolicyOptions),
       (error) =>
         error instanceof ConfigurationError && new RegExp(`^${option} [^\n]+$`).test(error.message),
-      `${option}: ${JSON.stringify(value)}`,
+      `${option}: ${Object.keys(value)}`,
     );
   }
+  assert.throws(() => jwtPolicy(undefined as unknown as JwtPolicyOptions), ConfigurationError);
+  // One usable key will do.
+  const unusable = { kty: "OKP", crv: "X25519", x: "AA" };
+  assert.equal(jwtPolicy({ ...good, keys: { keys: [unusable, ...keys.keys] } }).name, "jwt");
+  const use = { use: "sig", key_ops: ["verify"], alg: "ES256" };
+  assert.equal(jwtPolicy({ ...good, keys: { ...(keys.keys[0] as JWK), ...use } }).name, "jwt");
 });
 
 describe("sessions", () => {

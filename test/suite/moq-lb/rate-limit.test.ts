@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "#test";
-import { ConfigurationError, tokenBucket } from "../../../src/moq-lb/mod.ts";
+import {
+  ConfigurationError,
+  type TokenBucketOptions,
+  tokenBucket,
+} from "../../../src/moq-lb/mod.ts";
 
 describe("token bucket", () => {
   test("admits a burst, then one request per interval, each client by itself", () => {
@@ -65,8 +69,12 @@ describe("token bucket", () => {
       { ratePerSecond: Number.NaN },
       { ratePerSecond: 1, burst: 0 },
       { ratePerSecond: 1, maximumClients: 0.5 },
+      { ratePerSecond: "5" },
+      { ratePerSecond: 1, burst: "5" },
+      {},
+      undefined,
     ]) {
-      assert.throws(() => tokenBucket(options), ConfigurationError);
+      assert.throws(() => tokenBucket(options as TokenBucketOptions), ConfigurationError);
     }
   });
 });
