@@ -108,9 +108,9 @@ export class ClientSession implements PooledSession {
         : [...message.parameters, { type: "AUTHORIZATION_TOKEN", token }];
     const request = this.#session.request({ ...message, parameters });
     const leg = new Leg(request, target);
-    request.onGoaway = (goaway) => {
-      onEvent({ type: "goaway", uri: this.uri, target, ...goaway });
-      leg.depart(goaway);
+    request.onGoaway = ({ newSessionUri, timeout }) => {
+      onEvent({ type: "goaway", uri: this.uri, target, newSessionUri, timeout });
+      leg.depart({ newSessionUri, timeout });
     };
     this.#legs.add(leg);
     void leg.ended.then(() => {

@@ -7,7 +7,7 @@
 import { utf8 } from "../bytes.ts";
 import { drafts as allDrafts, type Draft, formatName, type SessionLimits } from "../moqt/mod.ts";
 import { type Clock, type IncomingRequest, systemClock } from "../session/mod.ts";
-import { normaliseUri } from "../snapshot/mod.ts";
+import type { DialOptions } from "../transport/dial.ts";
 import type { Transport } from "../transport/transport.ts";
 import {
   type Announcement,
@@ -34,6 +34,7 @@ import { type SubscribeOptions, type Subscription, subscribe } from "./subscript
 import type { RequestName } from "./target.ts";
 import { type TrackStatus, type TrackStatusOptions, trackStatus } from "./track-status.ts";
 import { subscribeTracks, type TracksSubscription } from "./tracks-subscription.ts";
+import { sessionUri } from "./uri.ts";
 import { within } from "./waiting.ts";
 
 /** Makes a connection to a service that speaks one of `drafts`. */
@@ -43,11 +44,17 @@ export type Dial = (
 ) => Promise<Transport>;
 
 export interface ConnectOptions {
-  /** Where requests go first: a load balancer, or a relay. `https` or `moqt`. */
+  /**
+   * Where requests go first: a load balancer, or a relay. `moqt` is raw QUIC, `https` WebTransport,
+   * `wss` QMux over a WebSocket.
+   */
   readonly serviceUri: string;
   /** Drafts that are offered, the preferred one first; default all, newest first. */
   readonly drafts?: readonly Draft[];
-  readonly dial: Dial;
+  /** How connections are made: certificates, time limits, QUIC stack. */
+  readonly connection?: Omit<DialOptions, "drafts">;
+  /** Makes connections in another way; `connection` does not count then. */
+  readonly dial?: Dial;
   /** Sent with every request, as an AUTHORIZATION_TOKEN of type `tokenType`, default 0. */
   readonly token?: string | Uint8Array;
   readonly tokenType?: bigint;
@@ -122,9 +129,9 @@ class MoqtClient implements Client {
 
   constructor(options: ConnectOptions) {
     const { clock = systemClock, random = Math.random, onEvent = () => {} } = options;
-    const serviceUri = normaliseUri(options.serviceUri);
+    const serviceUri = sessionUri(options.serviceUri);
     if (serviceUri === undefined) {
-      throw new ClientError("INVALID_OPTION", "serviceUri has to be an https or moqt URI");
+      throw new ClientError("INVALID_OPTION", "serviceUri has to be an https, moqt or wss URI");
     }
     const open = sessionOpener(options, clock, random, onEvent, (session, request) =>
       answerPeer(this.#context, this.#tracks, session, request),
@@ -240,7 +247,8 @@ function sessionOpener(
   onEvent: OnEvent,
   onRequest: (session: ClientSession, request: IncomingRequest) => void,
 ): (uri: string, signal: AbortSignal) => Promise<ClientSession> {
-  const { dial, drafts = allDrafts, implementation = "yardmaster" } = options;
+  const { connection, drafts = allDrafts, implementation = "yardmaster" } = options;
+  const { dial = networkDial(connection) } = options;
   const { token, tokenType = 0n, sessionLimits } = options;
   const tokenValue = typeof token === "string" ? utf8(token) : token;
   const sessionOptions: ClientSessionOptions = {
@@ -264,6 +272,14 @@ function sessionOpener(
       onEvent({ type: "unreachable", uri, reason });
       throw error;
     }
+  };
+}
+
+/** Dials over the network; what that needs is loaded when it is needed. */
+function networkDial(connection: Omit<DialOptions, "drafts"> = {}): Dial {
+  return async (uri, { drafts }) => {
+    const { dial } = await import("../transport/dial.ts");
+    return await dial(uri, { ...connection, drafts });
   };
 }
 

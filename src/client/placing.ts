@@ -21,13 +21,14 @@ import {
   RequestEndedError,
   type SessionClose,
 } from "../session/mod.ts";
-import { normaliseUri, sameServiceUri } from "../snapshot/mod.ts";
+import { sameServiceUri } from "../snapshot/mod.ts";
 import { backoffDelay, retryDelay } from "./backoff.ts";
 import { ClientError, RequestRefused } from "./errors.ts";
 import type { OnEvent } from "./events.ts";
 import type { Departure, Leg } from "./leg.ts";
 import type { RequestName, Target } from "./target.ts";
 import { Trail } from "./trail.ts";
+import { sessionUri } from "./uri.ts";
 import { sleep, within } from "./waiting.ts";
 
 /** A session, as far as requests are placed on it. */
@@ -152,8 +153,9 @@ export class Placer<Session extends PlacingSession> {
    * this request made anew is asked on the session it has (LB-PMOVE-17).
    */
   depart({ request }: Target, { newSessionUri }: Departure): Again {
-    const uri = normaliseUri(newSessionUri);
-    const elsewhere = uri !== undefined && !sameServiceUri(uri, this.#options.serviceUri);
+    const uri = sessionUri(newSessionUri);
+    const { serviceUri } = this.#options;
+    const elsewhere = uri !== undefined && uri !== serviceUri && !sameServiceUri(uri, serviceUri);
     return {
       cause: "GOAWAY",
       error: new ClientError("REQUEST_FAILED", `${request} was asked to move again and again`),
@@ -168,7 +170,7 @@ export class Placer<Session extends PlacingSession> {
     if (attempts.failed >= maximumAttempts) throw again.error;
     const { cause, delay = backoffDelay(attempts.failed, random) } = again;
     onEvent({ type: "retrying", target, delay, cause });
-    await sleep(clock, delay, signal);
+    if (delay > 0) await sleep(clock, delay, signal);
   }
 
   /** Follows redirects from `start` on, until somebody grants or refuses. */

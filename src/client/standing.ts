@@ -116,10 +116,10 @@ class Standing<Session extends PlacingSession> {
     { leg }: Placement<Session>,
     tenure: Tenure,
   ): Promise<Placement<Session> | undefined> {
-    const since = this.#clock.now();
+    const begun = this.#clock.now();
     const departure = leg.departure.then((wish) => this.#placer.depart(leg.target, wish));
     const turn = await Promise.race([tenure.over, departure]);
-    if (this.#clock.now() - since >= settleTime) this.#attempts.failed = 0;
+    if (this.#isSettled(begun)) this.#attempts.failed = 0;
     if (turn === undefined) return undefined;
     // The first wish to move is followed at once; whoever repeats it has to wait.
     const again = this.#attempts.failed === 0 && turn.isWish ? { ...turn, delay: 0 } : turn;
@@ -127,11 +127,17 @@ class Standing<Session extends PlacingSession> {
       return await this.#placer.place(this.#request, this.#attempts, this.#signal, again);
     } catch (error) {
       if (!turn.isWish) throw error;
-      // The old leg still serves, for as long as it lasts.
+      // The old leg serves on for as long as it lasts; if that is long, it is worth another try.
+      const failedAt = this.#clock.now();
       const end = await abortable(tenure.over, this.#signal);
       if (end === undefined) return undefined;
+      if (!this.#isSettled(failedAt)) throw error;
       this.#attempts.failed = 0;
       return await this.#placer.place(this.#request, this.#attempts, this.#signal, end);
     }
+  }
+
+  #isSettled(since: number): boolean {
+    return this.#clock.now() - since >= settleTime;
   }
 }

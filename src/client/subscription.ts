@@ -176,7 +176,11 @@ class SubscribeRequest implements StandingRequest<ClientSession> {
   /** What the end of a leg means for the subscription. */
   #judge(end: SubscriptionLegEnd, target: Target): Again | undefined {
     const { placer } = this.#context;
-    if ("broken" in end) return this.#isComplete ? undefined : placer.ended(target, end.broken);
+    if ("broken" in end) {
+      if (!this.#isComplete) return placer.ended(target, end.broken);
+      this.#end = { status: "SUBSCRIPTION_ENDED", reason: "" };
+      return undefined;
+    }
     const { statusCode, errorReason } = end.done;
     const status = publishDoneName(statusCode) ?? "INTERNAL_ERROR";
     this.#end = { status, reason: errorReason };

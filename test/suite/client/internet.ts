@@ -14,7 +14,7 @@ import {
 } from "../../../src/moq-lb/mod.ts";
 import { type Draft, draftName } from "../../../src/moqt/mod.ts";
 import { type ActiveSnapshot, normaliseUri, parseSnapshot } from "../../../src/snapshot/mod.ts";
-import type { Transport } from "../../../src/transport/transport.ts";
+import type { Transport, TransportKind } from "../../../src/transport/transport.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { type MemoryTransport, memoryTransportPair } from "../../support/transport-pair.ts";
 import { activate } from "../routing/fixtures.ts";
@@ -34,6 +34,11 @@ export class Internet {
   readonly clock = new ManualClock();
   readonly connections: Connection[] = [];
   readonly #services = new Map<string, Serve>();
+  readonly #kind: TransportKind;
+
+  constructor(kind: TransportKind = "quic") {
+    this.#kind = kind;
+  }
 
   listen(uri: string, serve: Serve): void {
     this.#services.set(normalised(uri), serve);
@@ -57,7 +62,10 @@ export class Internet {
       dial: async (uri, { drafts }) => {
         const serve = this.#services.get(uri);
         if (serve === undefined) throw new Error("nobody is there");
-        const [client, server] = memoryTransportPair({ protocol: draftName(drafts[0] ?? draft) });
+        const [client, server] = memoryTransportPair({
+          kind: this.#kind,
+          protocol: draftName(drafts[0] ?? draft),
+        });
         this.connections.push({ uri, client, server });
         serve(server);
         return client;

@@ -5,6 +5,7 @@ import { utf8 } from "../../../src/bytes.ts";
 import { ClientError } from "../../../src/client/errors.ts";
 import type { Target } from "../../../src/client/target.ts";
 import { Trail } from "../../../src/client/trail.ts";
+import { sessionUri } from "../../../src/client/uri.ts";
 import { drafts, formatName, type Redirect } from "../../../src/moqt/mod.ts";
 
 const lb = "moqt://lb.example/moq";
@@ -136,5 +137,21 @@ describe("following redirects", () => {
         },
       ),
     );
+  });
+});
+
+describe("the URI of a session", () => {
+  test("has one spelling for each service, a WebSocket included [RD-14]", () => {
+    const spellings: [string, string | undefined][] = [
+      ["MOQT://LB.Example:443", "moqt://lb.example/"],
+      ["https://lb.example:4433/moqt?x=1", "https://lb.example:4433/moqt?x=1"],
+      ["WSS://LB.Example:443/moqt", "wss://lb.example/moqt"],
+      ["ws://127.0.0.1:8787/moqt", "ws://127.0.0.1:8787/moqt"],
+      ["ws://lb.example:80/moqt", "ws://lb.example/moqt"],
+      ["wss://user@lb.example/moqt", undefined],
+      ["http://lb.example", undefined],
+      ["lb.example", undefined],
+    ];
+    for (const [uri, expected] of spellings) assert.equal(sessionUri(uri), expected, uri);
   });
 });
