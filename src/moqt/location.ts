@@ -13,12 +13,14 @@ export interface Location {
   readonly object: bigint;
 }
 
+/** Reads a Location; `what` names it for the error message. */
 export function readLocation(reader: ByteReader, what: string): Location {
   const group = reader.varint(`group of ${what}`);
   const object = reader.varint(`object of ${what}`);
   return { group, object };
 }
 
+/** Writes a Location; `what` names it for the error message. */
 export function writeLocation(writer: ByteWriter, location: Location, what: string): void {
   writer.varint(location.group, `group of ${what}`);
   writer.varint(location.object, `object of ${what}`);

@@ -95,6 +95,11 @@ function checkLength(reader: ByteReader, length: number, offset: number): void {
   );
 }
 
+/**
+ * Writes a Track Namespace, prefix or suffix: the count of its fields, then each with its length.
+ *
+ * @throws {MoqtEncodingError} it breaks a limit of MOQT on names
+ */
 export function writeNamespace(writer: ByteWriter, namespace: TrackNamespace): void {
   const problem = nameProblem(namespace);
   if (problem !== undefined) throw new MoqtEncodingError(problem);
@@ -102,7 +107,11 @@ export function writeNamespace(writer: ByteWriter, namespace: TrackNamespace): v
   for (const field of namespace) writer.lengthPrefixed(field, "Track Namespace field");
 }
 
-/** Writes the Track Name that belongs to `namespace`. */
+/**
+ * Writes the Track Name that belongs to `namespace`.
+ *
+ * @throws {MoqtEncodingError} both together break a limit of MOQT on names
+ */
 export function writeTrackName(
   writer: ByteWriter,
   name: Uint8Array,
