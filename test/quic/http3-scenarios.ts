@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
-import { concatBytes } from "../../src/bytes.ts";
 import {
   Http3ClientConnection,
   type Http3ClientOptions,
@@ -11,6 +10,7 @@ import {
   type RequestHead,
   type ServerRequest,
 } from "../../src/http3/mod.ts";
+import { readBody } from "./http3-body.ts";
 import {
   accept,
   type Backends,
@@ -239,14 +239,4 @@ function exactCodes(backends: Backends): void {
         assert.equal(await theirs.stopped, code);
       }
     }));
-}
-
-type Body = Pick<ServerRequest, "read">;
-
-async function readBody(body: Body): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
-    chunks.push(bytes);
-  }
-  return concatBytes(...chunks);
 }
