@@ -32,6 +32,7 @@ export class WebTransportStream implements QuicStream {
   #opening: Promise<void> | undefined;
   #receiving: boolean;
   #sending: boolean;
+  #finSent = false;
   readonly #finish: () => void;
   /** Why every call fails: the session has ended. */
   #gone: Error | undefined;
@@ -84,14 +85,17 @@ export class WebTransportStream implements QuicStream {
       const preamble = this.#preamble;
       this.#preamble = undefined;
       await this.#stream.write(preamble === undefined ? bytes : concatBytes(preamble, bytes), fin);
-      if (fin) this.#ended("sending");
+      if (fin) {
+        this.#finSent = true;
+        this.#ended("sending");
+      }
     } catch (error) {
       throw await this.#translate(error);
     }
   }
 
-  end(): Promise<void> {
-    return this.write(nothing, true);
+  async end(): Promise<void> {
+    if (!this.#finSent) await this.write(nothing, true);
   }
 
   reset(code: bigint): void {
