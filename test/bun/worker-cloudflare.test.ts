@@ -14,6 +14,9 @@ import {
   parseSnapshot,
   signSnapshot,
 } from "../../src/snapshot/mod.ts";
+import { connectQmux } from "../../src/transport/qmux.ts";
+import { RawPeer } from "../support/raw-peer.ts";
+import { requestBytes } from "../support/redirect-bed.ts";
 import { eventually, root, withDirectory } from "./processes.ts";
 import { bundleWorker } from "./worker-bundle.ts";
 
@@ -35,6 +38,7 @@ async function withWorker(
     script: await bundleWorker(),
     compatibilityDate: "2026-04-01",
     kvNamespaces: ["SNAPSHOTS"],
+    durableObjects: { MOQT_SESSIONS: "MoqtSessions" },
     bindings,
     handleRuntimeStdio(stdout: Readable, stderr: Readable) {
       for (const stream of [stdout, stderr]) {
@@ -58,18 +62,23 @@ async function signedExample() {
     uri: `https://${rid}.example/moq`,
     health: "healthy",
   }));
-  const snapshot = parseSnapshot({
-    version: 1,
-    relays,
-    routes: [{ prefix: ["example.com"], kind: "hashed", key_fields: 2, rids: ["r1", "r2", "r3"] }],
-  });
-  const envelope = await signSnapshot(snapshot, key, { issuedAt: Date.now() });
+  const sign = (version: number, route: object) => {
+    const snapshot = parseSnapshot({ version, relays, routes: [route] });
+    return signSnapshot(snapshot, key, { issuedAt: Date.now() });
+  };
+  const meetings = { prefix: ["example.com"], kind: "hashed", key_fields: 2 };
+  const envelope = await sign(1, { ...meetings, rids: ["r1", "r2", "r3"] });
   const bindings = {
     YARDMASTER_MAXIMUM_AGE: "600",
     YARDMASTER_AUTHORIZATION: "allow-all",
     YARDMASTER_TRUSTED_KEYS: JSON.stringify({ keys: [await exportPublicKey(key)] }),
   };
-  return { envelope, bindings };
+  return { envelope, bindings, sign };
+}
+
+async function publish(miniflare: Miniflare, envelope: Uint8Array): Promise<void> {
+  const kv = await miniflare.getKVNamespace("SNAPSHOTS");
+  await kv.put(currentKey, new Uint8Array(envelope).buffer as ArrayBuffer);
 }
 
 describe("the Worker", () => {
@@ -98,8 +107,7 @@ describe("the Worker", () => {
   test("answers a real SUBSCRIBE with REDIRECT to r2 [LB-REDIR-3, LB-EX-5]", async () => {
     const { envelope, bindings } = await signedExample();
     await withWorker(bindings, async ({ miniflare }) => {
-      const kv = await miniflare.getKVNamespace("SNAPSHOTS");
-      await kv.put(currentKey, new Uint8Array(envelope).buffer as ArrayBuffer);
+      await publish(miniflare, envelope);
       const response = await miniflare.dispatchFetch("http://lb.test/moqt/moqt-22", {
         method: "POST",
         headers: { "content-type": "application/octet-stream" },
@@ -143,5 +151,78 @@ describe("the Worker", () => {
       expect(line).toContain("YARDMASTER_AUTHORIZATION has to be one of allow-all, jwt");
       expect(line).toContain("YARDMASTER_TRUSTED_KEYS is missing");
     });
+  });
+});
+
+/** A client of the Worker, with what it is redirected to for the namespace (example.com, m1). */
+async function sessionWith(miniflare: Miniflare) {
+  const { host } = await miniflare.ready;
+  const peer = new RawPeer(await connectQmux(`ws://${host}/moqt`, { protocols: ["moqt-22"] }));
+  await peer.setup();
+  let requestId = 0;
+  return {
+    peer,
+    async redirect(): Promise<string | undefined> {
+      const name = "example.2ecom-m1--video";
+      const bytes = requestBytes("SUBSCRIBE", name, { requestId: BigInt(requestId) });
+      requestId += 2;
+      return (await peer.refusal(bytes)).redirect?.connectUri;
+    },
+  };
+}
+
+for (const where of ["worker", "durable-object"]) {
+  describe(`live sessions, YARDMASTER_SESSIONS=${where}`, () => {
+    test("are redirected, side by side, and closed for what breaks the protocol [LB-EX-5, RQ-07]", async () => {
+      const { envelope, bindings } = await signedExample();
+      await withWorker({ ...bindings, YARDMASTER_SESSIONS: where }, async ({ miniflare }) => {
+        await publish(miniflare, envelope);
+        const one = await sessionWith(miniflare);
+        const other = await sessionWith(miniflare);
+        expect(await one.redirect()).toBe("https://r2.example/moq");
+        expect(await other.redirect()).toBe("https://r2.example/moq");
+        await one.peer.open("3f0000", true);
+        await one.peer.closedWith("PROTOCOL_VIOLATION");
+        expect(await other.redirect()).toBe("https://r2.example/moq");
+        other.peer.transport.close(0n, "");
+      });
+    });
+
+    test("follow a snapshot that is published while they are open [LB-KEY-11]", async () => {
+      const { envelope, bindings, sign } = await signedExample();
+      const settings = { YARDMASTER_SESSIONS: where, YARDMASTER_REFRESH_INTERVAL: "0.2" };
+      await withWorker({ ...bindings, ...settings }, async ({ miniflare }) => {
+        await publish(miniflare, envelope);
+        const { redirect, peer } = await sessionWith(miniflare);
+        expect(await redirect()).toBe("https://r2.example/moq");
+        await publish(
+          miniflare,
+          await sign(2, { prefix: ["example.com"], kind: "static", rid: "r1" }),
+        );
+        await eventually(redirect, (uri) => uri === "https://r1.example/moq");
+        peer.transport.close(0n, "");
+      });
+    });
+  });
+}
+
+test("GET /moqt without an upgrade is 426 in a Worker", async () => {
+  const { bindings } = await signedExample();
+  await withWorker(bindings, async ({ miniflare }) => {
+    const response = await miniflare.dispatchFetch("http://lb.test/moqt");
+    expect(response.status).toBe(426);
+    expect(await response.json()).toMatchObject({ code: "UPGRADE_REQUIRED" });
+  });
+});
+
+test("an unknown YARDMASTER_SESSIONS is one line in the log, and 503", async () => {
+  const { bindings } = await signedExample();
+  await withWorker({ ...bindings, YARDMASTER_SESSIONS: "edge" }, async ({ miniflare, log }) => {
+    expect((await miniflare.dispatchFetch("http://lb.test/status")).status).toBe(503);
+    const complaint = "YARDMASTER_SESSIONS has to be one of worker, durable-object";
+    await eventually(
+      async () => log(),
+      (text) => text.includes(complaint),
+    );
   });
 });
