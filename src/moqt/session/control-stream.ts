@@ -80,8 +80,9 @@ export class ControlStreams {
   sendGoaway(details: GoawayDetails, requestId: bigint): void {
     const { out, options } = this.#context;
     const { draft, role } = options;
-    if (this.#own === undefined) throw new SessionUseError("OUT_OF_PLACE", "no session yet");
-    if (this.#goawaySent) throw new SessionUseError("OUT_OF_PLACE", "GOAWAY was sent already");
+    if (this.#own === undefined || this.#goawaySent) {
+      throw new SessionUseError("OUT_OF_PLACE", "GOAWAY goes out once, after SETUP");
+    }
     const message = goawayMessage(details, role);
     const whole = draftFacts[draft].goawayRequestId ? { ...message, requestId } : message;
     out.send(this.#own, encodeControlMessage(whole, draft));

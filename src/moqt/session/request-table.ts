@@ -130,10 +130,7 @@ export class RequestTable {
     const withdrawn = this.#isWithdrawn(request);
     const complete = request.hasFinished(decider) && !request.owes(side);
     if (!withdrawn && !complete) return "OPEN";
-    if (!request.hasFinished(side)) {
-      this.#context.out.finish(stream);
-      request.noteFinish(side);
-    }
+    if (!request.hasFinished(side)) this.#context.out.finish(stream);
     this.#forget(request);
     if (!withdrawn) return "OVER";
     this.#emitCancelled(request, "FIN");

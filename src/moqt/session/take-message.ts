@@ -39,8 +39,7 @@ export function takeMessage(
   if (head === undefined) return "INCOMPLETE";
   const context = rules.place(head.type);
   if (typeof context === "string") throw new MoqtError("PROTOCOL_VIOLATION", context);
-  if (head.length === undefined) return "INCOMPLETE";
-  if (head.length > rules.maximumBytes) return "TOO_LONG";
+  if ((head.length ?? 0) > rules.maximumBytes) return "TOO_LONG";
   const read = readControlMessage(bytes, rules.draft, 0, context);
   if (read === undefined) return "INCOMPLETE";
   buffer.drop(read.length);

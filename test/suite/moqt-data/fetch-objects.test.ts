@@ -133,6 +133,19 @@ describe("the objects of a fetch", () => {
     assertCloses("PROTOCOL_VIOLATION", () => read("0c 03 00 00"));
   });
 
+  test("have IDs up to 2^64-1", () => {
+    const max = "ffffffffffffffffff";
+    const last = 2n ** 64n - 1n;
+    assertItems(`1c ${max} ${max} 80 00`, [object(last, last, "")]);
+    const next = "fffffffffffffffffe";
+    assert.deepEqual(read(`1f ${next} ${next} ${next} 80 00 0e 00 ${max} 00`), [
+      object(last - 1n, last - 1n, "", { subgroupId: last - 1n }),
+      object(last, last, "", { subgroupId: last }),
+    ]);
+    assert.equal(read(`1c 00 ${next} 80 00 00 00`)[1]?.objectId, last);
+    assert.equal(read("1c 01 00 80 00 0c 00 00 00", descending)[1]?.groupId, 0n);
+  });
+
   test("close the session where an ID leaves its range", () => {
     const max = "ffffffffffffffffff";
     assertCloses("PROTOCOL_VIOLATION", () => read(`1c ${max} 00 80 00 0c 00 00 00`));

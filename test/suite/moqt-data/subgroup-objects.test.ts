@@ -112,6 +112,10 @@ describe("the objects of a subgroup", () => {
     assert.throws(() => new SubgroupReader(header, 99).push(exact), ObjectTooLargeError);
   });
 
+  test("have IDs up to 2^64-1", () => {
+    assertObjects(header, "ffffffffffffffffff 01 61", [object(2n ** 64n - 1n, "a")]);
+  });
+
   test("cannot be written out of order, or with what they cannot have", () => {
     const wrong: [SubgroupHeader, SubgroupObject][] = [
       [header, object(1n, "again")],

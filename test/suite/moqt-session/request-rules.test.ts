@@ -507,6 +507,16 @@ describe("a subscription's Track Alias", () => {
     assert.equal(refused.closed, undefined);
   });
 
+  test("of a PUBLISH that was accepted, updated and ended is free again", () => {
+    const { driven, request } = granted("PUBLISH");
+    driven.feed(request, "0200020200");
+    driven.take(driven.core.send(request, messages.REQUEST_OK, 0));
+    driven.feed(request, bytesOf("PUBLISH_DONE", 22), true);
+    assert.equal(driven.last("requestFinished").over, true);
+    driven.request(requestBytes("PUBLISH", 4n, 22, other));
+    assert.equal(driven.closed, undefined);
+  });
+
   function namesOf(name: string) {
     return {
       trackNamespace: fields("live"),
@@ -578,8 +588,9 @@ describe("NAMESPACE_DONE", () => {
     driven.say(request, messages.REQUEST_OK);
     for (const suffix of ["a", "b", "a"]) driven.say(request, named("NAMESPACE", suffix));
     assert.deepEqual(driven.eventsOf("requestCancelled"), []);
-    driven.say(request, named("NAMESPACE", "c"));
+    driven.feed(request, encodeControlMessage(named("NAMESPACE", "c"), 22), true);
     assert.equal(driven.last("requestCancelled").cause, "LIMIT");
+    assert.deepEqual(driven.eventsOf("requestFinished"), []);
     assert.deepEqual(driven.cuts(request), ["reset 9", "stop 9"]);
   });
 });

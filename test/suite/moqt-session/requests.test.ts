@@ -491,6 +491,8 @@ describe("limits on requests", () => {
   });
 
   test("on incomplete messages cancel the request that exceeds them", () => {
+    const exact = readyServer({ limits: { bufferedBytes: 5 } });
+    assert.deepEqual(exact.cuts(exact.request("03000a0001")), []);
     const driven = readyServer({ limits: { bufferedBytes: 10 } });
     const first = driven.request("03000a0001");
     const second = driven.request("03000a00014c");
@@ -532,6 +534,17 @@ describe("limits on requests", () => {
       driven.wait(1);
       assert.equal(driven.closed, "CONTROL_MESSAGE_TIMEOUT");
     }
+  });
+
+  test("on the time of a message start with SETUP for what has waited for it", () => {
+    const driven = new Driven({ limits: { messageTime: 100, setupTime: 1000 } });
+    driven.request("03000a");
+    driven.wait(500);
+    assert.equal(driven.core.nextTimeout, 1000);
+    driven.setup();
+    assert.equal(driven.core.nextTimeout, 600);
+    driven.wait(100);
+    assert.equal(driven.closed, "CONTROL_MESSAGE_TIMEOUT");
   });
 
   test("on the time of a message start with each message", () => {
