@@ -22,7 +22,8 @@ const longestDelay = 0x7fff_ffff;
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(delay, run) {
-    const timer = setTimeout(run, Math.min(Math.max(0, delay), longestDelay));
+    // Runtimes cut fractions off, which would be early.
+    const timer = setTimeout(run, Math.min(Math.max(0, Math.ceil(delay)), longestDelay));
     return () => clearTimeout(timer);
   },
 };
