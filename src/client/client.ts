@@ -7,7 +7,6 @@
 import { utf8 } from "../bytes.ts";
 import { drafts as allDrafts, type Draft, formatName, type SessionLimits } from "../moqt/mod.ts";
 import { type Clock, type IncomingRequest, systemClock } from "../session/mod.ts";
-import type { DialOptions } from "../transport/dial.ts";
 import type { Transport } from "../transport/transport.ts";
 import {
   type Announcement,
@@ -43,7 +42,7 @@ export type Dial = (
   options: { readonly drafts: readonly Draft[]; readonly signal: AbortSignal },
 ) => Promise<Transport>;
 
-export interface ConnectOptions {
+export interface ClientOptions {
   /**
    * Where requests go first: a load balancer, or a relay. `moqt` is raw QUIC, `https` WebTransport,
    * `wss` QMux over a WebSocket.
@@ -51,10 +50,7 @@ export interface ConnectOptions {
   readonly serviceUri: string;
   /** Drafts that are offered, the preferred one first; default all, newest first. */
   readonly drafts?: readonly Draft[];
-  /** How connections are made: certificates, time limits, QUIC stack. */
-  readonly connection?: Omit<DialOptions, "drafts">;
-  /** Makes connections in another way; `connection` does not count then. */
-  readonly dial?: Dial;
+  readonly dial: Dial;
   /** Sent with every request, as an AUTHORIZATION_TOKEN of type `tokenType`, default 0. */
   readonly token?: string | Uint8Array;
   readonly tokenType?: bigint;
@@ -107,11 +103,11 @@ export interface Client {
 }
 
 /**
- * A client of the service at `serviceUri`. No connection is made before the first request.
+ * A client that makes its connections with `dial`; none is made before the first request.
  *
  * @throws {ClientError} INVALID_OPTION
  */
-export function connect(options: ConnectOptions): Client {
+export function createClient(options: ClientOptions): Client {
   return new MoqtClient(options);
 }
 
@@ -127,7 +123,7 @@ class MoqtClient implements Client {
   /** Tracks that this client subscribes to, or is about to. */
   readonly #subscribed = new Set<string>();
 
-  constructor(options: ConnectOptions) {
+  constructor(options: ClientOptions) {
     const { clock = systemClock, random = Math.random, onEvent = () => {} } = options;
     const serviceUri = sessionUri(options.serviceUri);
     if (serviceUri === undefined) {
@@ -241,14 +237,13 @@ class MoqtClient implements Client {
 
 /** How a session to a normalised URI is made. */
 function sessionOpener(
-  options: ConnectOptions,
+  options: ClientOptions,
   clock: Clock,
   random: () => number,
   onEvent: OnEvent,
   onRequest: (session: ClientSession, request: IncomingRequest) => void,
 ): (uri: string, signal: AbortSignal) => Promise<ClientSession> {
-  const { connection, drafts = allDrafts, implementation = "yardmaster" } = options;
-  const { dial = networkDial(connection) } = options;
+  const { dial, drafts = allDrafts, implementation = "yardmaster" } = options;
   const { token, tokenType = 0n, sessionLimits } = options;
   const tokenValue = typeof token === "string" ? utf8(token) : token;
   const sessionOptions: ClientSessionOptions = {
@@ -272,14 +267,6 @@ function sessionOpener(
       onEvent({ type: "unreachable", uri, reason });
       throw error;
     }
-  };
-}
-
-/** Dials over the network; what that needs is loaded when it is needed. */
-function networkDial(connection: Omit<DialOptions, "drafts"> = {}): Dial {
-  return async (uri, { drafts }) => {
-    const { dial } = await import("../transport/dial.ts");
-    return await dial(uri, { ...connection, drafts });
   };
 }
 

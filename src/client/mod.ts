@@ -6,7 +6,8 @@
  */
 
 export type { Announcement, PublishNamespaceOptions } from "./announcement.ts";
-export { type Client, type ConnectOptions, connect, type Dial } from "./client.ts";
+export { type Client, type ClientOptions, createClient, type Dial } from "./client.ts";
+export { type ConnectOptions, connect } from "./connect.ts";
 export { ClientError, type ClientErrorCode, RequestRefused } from "./errors.ts";
 export type { ClientEvent } from "./events.ts";
 export type { FetchedObjects, FetchOptions, GroupEnd } from "./fetch.ts";

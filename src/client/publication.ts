@@ -28,6 +28,8 @@ export class Publication extends LocalTrack {
 
   constructor(options: PublishOptions, onEnd: () => void) {
     super(options, options, onEnd);
+    // Not everybody asks how it ended.
+    this.#over.promise.catch(() => {});
   }
 
   /**

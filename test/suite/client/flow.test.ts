@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { utf8 } from "../../../src/bytes.ts";
-import { RequestRefused } from "../../../src/client/mod.ts";
+import { RequestRefused } from "../../../src/client/errors.ts";
 import { drafts, formatName } from "../../../src/moqt/mod.ts";
 import { Deployment, relayUri } from "./internet.ts";
 import { namespace, Objects, story, text, track } from "./tracks.ts";

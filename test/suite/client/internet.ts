@@ -1,12 +1,8 @@
 /** Services and clients in memory: load balancers in redirect mode, relays, and what is between. */
 
 import { Relay, RelayNetwork } from "../../../scripts/relay/mod.ts";
-import {
-  type Client,
-  type ClientEvent,
-  type ConnectOptions,
-  connect,
-} from "../../../src/client/mod.ts";
+import { type Client, type ClientOptions, createClient } from "../../../src/client/client.ts";
+import type { ClientEvent } from "../../../src/client/mod.ts";
 import {
   createRedirectServer,
   type RedirectServer,
@@ -50,10 +46,10 @@ export class Internet {
   }
 
   /** A client that prefers `draft`, and speaks no other. */
-  client(serviceUri: string, options: Partial<ConnectOptions> & { readonly draft?: Draft } = {}) {
+  client(serviceUri: string, options: Partial<ClientOptions> & { readonly draft?: Draft } = {}) {
     const { draft = 22, ...rest } = options;
     const events: ClientEvent[] = [];
-    const client: Client = connect({
+    const client: Client = createClient({
       serviceUri,
       drafts: [draft],
       clock: this.clock,

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
-import { type Client, ClientError, RequestRefused } from "../../../src/client/mod.ts";
+import { ClientError, RequestRefused } from "../../../src/client/errors.ts";
+import type { Client } from "../../../src/client/mod.ts";
 import { drafts, formatName, sessionErrorCodes } from "../../../src/moqt/mod.ts";
 import { pass, settle } from "../../support/settle.ts";
 import { hex } from "../moqt/support.ts";

@@ -6,13 +6,20 @@ import {
   type RequestErrorName,
   requestErrorCodes,
 } from "../../../src/moqt/mod.ts";
-import { type IncomingRequest, MoqtSession } from "../../../src/session/mod.ts";
+import {
+  type IncomingDataStream,
+  type IncomingRequest,
+  MoqtSession,
+} from "../../../src/session/mod.ts";
 import type { Transport } from "../../../src/transport/transport.ts";
 
 /** A service whose sessions can be looked at and spoken for. */
 export class ScriptedService {
   readonly sessions: MoqtSession[] = [];
   readonly requests: IncomingRequest[] = [];
+  /** Data streams that came, unread. */
+  readonly streams: IncomingDataStream[] = [];
+  readonly datagrams: Uint8Array[] = [];
   readonly #answer: (request: IncomingRequest, count: number, session: MoqtSession) => void;
 
   /** @param answer is given each request, and how many came before it */
@@ -27,6 +34,8 @@ export class ScriptedService {
         this.requests.push(request);
         this.#answer(request, this.requests.length - 1, session);
       },
+      onDataStream: (stream) => this.streams.push(stream),
+      onDatagram: (_, bytes) => this.datagrams.push(bytes),
     });
     this.sessions.push(session);
     void session.run();
