@@ -133,7 +133,6 @@ export class Http3ClientConnection extends Http3Connection {
    * with H3_NO_ERROR. To limit the wait, call `close` meanwhile.
    */
   async shutdown(): Promise<void> {
-    await this.goaway();
     await this.drained();
     this.close();
   }

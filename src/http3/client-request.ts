@@ -7,7 +7,7 @@
 import { http3ErrorCodes } from "./error-codes.ts";
 import { Http3StreamError, malformed } from "./errors.ts";
 import type { Field } from "./field.ts";
-import { contentLength } from "./field-rules.ts";
+import { declaredLength } from "./field-rules.ts";
 import { type RequestHead, type ResponseHead, readResponseHead } from "./message.ts";
 import type { MessageStream } from "./message-stream.ts";
 
@@ -118,7 +118,6 @@ export class ClientRequest {
   #bodyLength({ status, headers }: ResponseHead): number | undefined {
     if (this.#method === "CONNECT" && status < 300) return undefined;
     if (this.#method === "HEAD" || status === 204 || status === 304) return 0;
-    // A text would have been malformed.
-    return contentLength(headers) as number | undefined;
+    return declaredLength(headers);
   }
 }

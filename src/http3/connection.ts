@@ -125,12 +125,14 @@ export abstract class Http3Connection implements MessageStreamContext {
     this.quic.close(code, reason);
   }
 
-  /** Waits until all requests and sessions have ended, or the connection has. */
+  /** Sends GOAWAY and waits until all requests and sessions have ended, or the connection has. */
   protected async drained(): Promise<void> {
     let ended = false;
     void this.closed.then(() => {
       ended = true;
     });
+    // Where it cannot be sent, the connection has ended or is about to.
+    await this.goaway().catch(() => {});
     while (!ended && this.requests.size > 0) {
       const open = [...this.requests.values()];
       await Promise.race([this.closed, ...open.map((request) => request.finished)]);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Field } from "./field.ts";
+import { type Field, firstValue } from "./field.ts";
 
 /** Lower-case letters only: upper case makes a message malformed. */
 const legalName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
@@ -37,15 +37,17 @@ export function fieldProblem({ name, value }: Field, place: FieldPlace): string 
   return undefined;
 }
 
-/**
- * The number that content-length announces; `undefined` where there is no such field, a text where
- * it is illegal.
- */
-export function contentLength(fields: readonly Field[]): number | string | undefined {
+/** What is wrong with content-length; `undefined` where it is legal or absent. */
+export function lengthProblem(fields: readonly Field[]): string | undefined {
   const values = fields.filter((field) => field.name === "content-length");
-  const [first] = values;
-  if (first === undefined) return undefined;
   if (values.length > 1) return "content-length occurs twice";
-  const length = /^\d+$/.test(first.value) ? Number(first.value) : Number.NaN;
-  return Number.isSafeInteger(length) ? length : "content-length is no number of bytes";
+  return values.every(({ value }) => /^\d+$/.test(value) && Number.isSafeInteger(Number(value)))
+    ? undefined
+    : "content-length is no number of bytes";
+}
+
+/** The length that legal fields announce for the body; `undefined` where they announce none. */
+export function declaredLength(fields: readonly Field[]): number | undefined {
+  const value = firstValue(fields, "content-length");
+  return value === undefined ? undefined : Number(value);
 }

@@ -6,7 +6,7 @@
  */
 
 import type { Field } from "./field.ts";
-import { contentLength, fieldProblem } from "./field-rules.ts";
+import { fieldProblem, lengthProblem } from "./field-rules.ts";
 
 /** The head of a request. */
 export interface RequestHead {
@@ -125,8 +125,8 @@ function split(
     const problem = fieldProblem(field, place);
     if (problem !== undefined) throw fault(problem);
   }
-  const length = contentLength(headers);
-  if (typeof length === "string") throw fault(length);
+  const problem = lengthProblem(headers);
+  if (problem !== undefined) throw fault(problem);
   return { pseudo, headers };
 }
 

@@ -10,9 +10,9 @@ import { ByteSource } from "./byte-source.ts";
 import { frameTypes, settingIds, webTransportTokens } from "./code-points.ts";
 import { Http3Connection, type Http3Options } from "./connection.ts";
 import { http3ErrorCodes } from "./error-codes.ts";
-import { Http3CallError, Http3StreamError, malformed } from "./errors.ts";
+import { Http3CallError, Http3ConnectionError, Http3StreamError, malformed } from "./errors.ts";
 import { type Field, firstValue } from "./field.ts";
-import { contentLength } from "./field-rules.ts";
+import { declaredLength } from "./field-rules.ts";
 import {
   type RequestHead,
   type ResponseHead,
@@ -71,10 +71,18 @@ export interface Http3ServerOptions extends Http3Options {
   readonly webTransport?: WebTransportPolicy;
   /** Takes extended CONNECT requests of other protocols (RFC 9220), which `accept` then gives. */
   readonly extendedConnect?: boolean;
+  /** Milliseconds in which the client has to send its settings; default 10,000. */
+  readonly setupTimeout?: number;
+  /** Milliseconds without any request or session after which to shut down; default 60,000. */
+  readonly idleTimeout?: number;
 }
 
 const DEFAULT_MAX_SESSIONS = 16;
 const DEFAULT_LINGER = 1000;
+const DEFAULT_SETUP_TIMEOUT = 10_000;
+const DEFAULT_IDLE_TIMEOUT = 60_000;
+
+type Timer = ReturnType<typeof setTimeout>;
 
 export class Http3ServerConnection extends Http3Connection {
   readonly role = "server";
@@ -86,6 +94,8 @@ export class Http3ServerConnection extends Http3Connection {
   /** The request after the highest that has arrived. */
   #nextRequest = 0n;
   #goaway: bigint | undefined;
+  readonly #idleTimeout: number;
+  #idleTimer: Timer | undefined;
   /** Sessions that the policy is thinking about. */
   #undecided = 0;
 
@@ -95,10 +105,17 @@ export class Http3ServerConnection extends Http3Connection {
     this.#webTransport = options.webTransport;
     this.#extendedConnect = options.extendedConnect ?? false;
     this.sessions = options.webTransport && new SessionRegistry(quic);
+    this.#idleTimeout = options.idleTimeout ?? DEFAULT_IDLE_TIMEOUT;
+    const setup = setTimeout(() => {
+      this.fail(new Http3ConnectionError("H3_MISSING_SETTINGS", "no SETTINGS came in time"));
+    }, options.setupTimeout ?? DEFAULT_SETUP_TIMEOUT);
+    void this.peerSettings.then(() => clearTimeout(setup));
     void this.closed.then(() => {
+      clearTimeout(this.#idleTimer);
       this.#arrivedRequests.close();
       this.#arrivedSessions.close();
     });
+    this.requestEnded();
     this.start(this.#ownSettings(options.settings));
   }
 
@@ -130,9 +147,8 @@ export class Http3ServerConnection extends Http3Connection {
    * @param linger milliseconds that a client gets which does not close by itself; default 1,000
    */
   async shutdown(linger = DEFAULT_LINGER): Promise<void> {
-    await this.goaway();
     await this.drained();
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let timer: Timer | undefined;
     const over = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, linger);
     });
@@ -153,6 +169,7 @@ export class Http3ServerConnection extends Http3Connection {
       message.abort(http3ErrorCodes.H3_REQUEST_REJECTED);
       return;
     }
+    clearTimeout(this.#idleTimer);
     this.track(message);
     try {
       await this.#requestArrived(message);
@@ -160,6 +177,13 @@ export class Http3ServerConnection extends Http3Connection {
       if (error instanceof Http3StreamError) message.abort(error.numericCode);
       throw error;
     }
+  }
+
+  /** While there is no request, the time runs after which the connection is not worth keeping. */
+  protected override requestEnded(): void {
+    if (this.requests.size > 0) return;
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => this.guard(this.shutdown()), this.#idleTimeout);
   }
 
   async #requestArrived(message: MessageStream): Promise<void> {
@@ -170,7 +194,7 @@ export class Http3ServerConnection extends Http3Connection {
     if (fields === undefined) return await refuse(message, statusOnly(431));
     const head = readRequestHead(fields, malformed);
     message.tunnel = head.method === "CONNECT";
-    message.expectBody(message.tunnel ? undefined : (contentLength(head.headers) as number));
+    message.expectBody(message.tunnel ? undefined : declaredLength(head.headers));
     if (this.#webTransport !== undefined && this.sessions !== undefined && asksForSession(head)) {
       try {
         return await this.#sessionRequested(this.#webTransport, this.sessions, message, head);
@@ -188,7 +212,7 @@ export class Http3ServerConnection extends Http3Connection {
   }
 
   async #sessionRequested(
-    { accept, maxSessions = DEFAULT_MAX_SESSIONS }: WebTransportPolicy,
+    policy: WebTransportPolicy,
     sessions: SessionRegistry,
     message: MessageStream,
     head: RequestHead,
@@ -198,11 +222,12 @@ export class Http3ServerConnection extends Http3Connection {
     if (settings === undefined) return;
     if (settings.get(settingIds.H3_DATAGRAM) !== 1n) throw malformed("H3_DATAGRAM is not set");
     const pooled = head.protocol === webTransportTokens.WEBTRANSPORT;
-    if (sessions.size + this.#undecided >= (pooled ? maxSessions : 1)) {
+    const limit = pooled ? (policy.maxSessions ?? DEFAULT_MAX_SESSIONS) : 1;
+    if (sessions.size + this.#undecided >= limit) {
       throw new Http3StreamError("H3_REQUEST_REJECTED", "too many sessions on the connection");
     }
     this.#undecided++;
-    const answer = await answerTo(accept, this.#offer(head)).finally(() => this.#undecided--);
+    const answer = await answerTo(policy, this.#offer(head)).finally(() => this.#undecided--);
     if (!answer.established) return await refuse(message, answer.fields);
     const session = sessions.open(message, description(head, answer.protocol));
     const sent = message.sendFields(answer.fields);
@@ -232,12 +257,9 @@ type Answer =
   | { readonly established: false; readonly fields: Field[] };
 
 /** Asks the policy and checks what it says; a fault of the policy costs this one session. */
-async function answerTo(
-  accept: WebTransportPolicy["accept"],
-  offer: SessionOffer,
-): Promise<Answer> {
+async function answerTo(policy: WebTransportPolicy, offer: SessionOffer): Promise<Answer> {
   try {
-    const decision = await accept(offer);
+    const decision = await policy.accept(offer);
     const { headers = [] } = decision;
     if ("status" in decision) {
       const fields = checkedFields({ status: decision.status, headers });

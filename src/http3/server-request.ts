@@ -22,7 +22,8 @@ export class ServerRequest {
   readonly protocol: string | undefined;
   readonly headers: readonly Field[];
   readonly #stream: MessageStream;
-  #responded = false;
+  /** Status of the final response, once it has begun. */
+  #status: number | undefined;
 
   constructor(stream: MessageStream, head: RequestHead) {
     this.id = stream.id;
@@ -68,14 +69,14 @@ export class ServerRequest {
    * @throws {StreamStopped} the client no longer wants it, with its code
    */
   async respond(status: number, headers: readonly Field[] = [], end = false): Promise<void> {
-    if (this.#responded) throw new Http3CallError("OUT_OF_ORDER", "the response has begun");
+    if (this.#status !== undefined)
+      throw new Http3CallError("OUT_OF_ORDER", "the response has begun");
     const fields = responseFields({ status, headers });
     readResponseHead(fields, (message) => new Http3CallError("INVALID_MESSAGE", message));
-    const final = status >= 200;
-    if (end && !final) {
+    if (status >= 200) this.#status = status;
+    else if (end) {
       throw new Http3CallError("INVALID_MESSAGE", "an interim response cannot be the last");
     }
-    this.#responded = final;
     await this.#stream.sendFields(fields, end);
     if (end) this.#discardBody();
   }
@@ -85,7 +86,8 @@ export class ServerRequest {
    * keeps to the pace of the client.
    */
   async write(bytes: Uint8Array, end = false): Promise<void> {
-    if (!this.#responded) throw new Http3CallError("OUT_OF_ORDER", "there is no response yet");
+    if (this.#status === undefined)
+      throw new Http3CallError("OUT_OF_ORDER", "there is no response yet");
     await this.#stream.write(bytes, end);
     if (end) this.#discardBody();
   }
@@ -95,7 +97,8 @@ export class ServerRequest {
    * under way.
    */
   async end(trailers?: readonly Field[]): Promise<void> {
-    if (!this.#responded) throw new Http3CallError("OUT_OF_ORDER", "there is no response yet");
+    if (this.#status === undefined)
+      throw new Http3CallError("OUT_OF_ORDER", "there is no response yet");
     await this.#stream.end(trailers);
     this.#discardBody();
   }
@@ -113,8 +116,9 @@ export class ServerRequest {
     this.#stream.stopSending(code);
   }
 
-  /** A tunnel goes on in one direction when the other has ended. */
+  /** A tunnel that stands goes on in one direction when the other has ended. */
   #discardBody(): void {
     if (this.#stream.tunnel !== true) void this.#stream.discard();
+    else if ((this.#status as number) >= 300) this.stopSending();
   }
 }

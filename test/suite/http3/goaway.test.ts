@@ -4,6 +4,7 @@ import { http3ErrorCodes, type RequestHead } from "../../../src/http3/mod.ts";
 import {
   clientAndRawServer,
   clientAndServer,
+  closeName,
   concatBytes,
   frame,
   getLines,
@@ -158,5 +159,32 @@ describe("shutdown", () => {
     client.close();
     await done;
     assert.equal((await server.closed).by, "remote");
+  });
+});
+
+describe("time limits of a server", () => {
+  test("end a connection whose client sends no settings: H3_MISSING_SETTINGS", async () => {
+    const { peer } = serverAndRawClient({ setupTimeout: 5 });
+    await peer.bidi(headers(...getLines));
+    assert.equal(await closeName(peer.quic), "H3_MISSING_SETTINGS");
+  });
+
+  test("shut a connection down on which nothing has been asked for some time", async () => {
+    const { client, server } = clientAndServer({ idleTimeout: 5 });
+    assert.equal(await closeName(client), "H3_NO_ERROR");
+    assert.equal(client.receivedGoaway, 0n);
+    await server.closed;
+  });
+
+  test("leave a connection alone while something is going on", async () => {
+    const { client, server } = clientAndServer({ idleTimeout: 5 });
+    const sent = await client.request(get, { end: true });
+    const request = await present(server.accept());
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(client.receivedGoaway, undefined);
+    await request.respond(200, [], true);
+    assert.equal((await sent.response()).status, 200);
+    assert.equal(await sent.read(), null);
+    assert.equal(await closeName(client), "H3_NO_ERROR");
   });
 });

@@ -241,6 +241,12 @@ describe("requests and responses", () => {
     assert.equal(request.protocol, "websocket");
     await request.respond(200);
     assert.equal((await sent.response()).status, 200);
+    // One that is refused is over, whatever the client still has to say.
+    const refused = await client.request(head);
+    const second = await present(server.accept());
+    await second.respond(404, [], true);
+    assert.equal((await refused.response()).status, 404);
+    await second.finished;
 
     const plain = clientAndServer();
     await assert.rejects(plain.client.request(head), { code: "NOT_NEGOTIATED" });

@@ -216,6 +216,18 @@ describe("establishing a session", () => {
     }
   });
 
+  test("asks a policy that is an object with state of its own", async () => {
+    class Policy {
+      readonly known = ["moqt-21"];
+      accept({ protocols }: SessionOffer): SessionDecision {
+        const protocol = protocols.find((name) => this.known.includes(name));
+        return protocol === undefined ? { status: 400 } : { protocol };
+      }
+    }
+    const { client } = clientAndServer({ webTransport: new Policy() }, { webTransport: true });
+    assert.equal((await client.connect(request)).protocol, "moqt-21");
+  });
+
   test("may agree on no protocol, where none was offered or the offer is malformed", async () => {
     const { client, server } = clientAndServer(policy, { webTransport: true });
     assert.equal((await client.connect({ authority: "a", path: "/" })).protocol, undefined);
