@@ -5,8 +5,7 @@
  * @module
  */
 
-import { type Draft, parseDraftName, sessionErrorCodes } from "../moqt/mod.ts";
-import type { PeerSetup } from "../moqt/session/mod.ts";
+import { type Draft, type PeerSetup, parseDraftName, sessionErrorCodes } from "../moqt/mod.ts";
 import { type Clock, type SessionClose, systemClock } from "../session/mod.ts";
 import type { Transport } from "../transport/transport.ts";
 import { authorizationPolicy } from "./authorization.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { defaultLimits } from "../moqt/session/mod.ts";
+import { defaultLimits } from "../moqt/mod.ts";
 import { requireInteger } from "./configuration-error.ts";
 
 /** Durations are in milliseconds. What exceeds a limit ends as the comment says. */

@@ -6,8 +6,12 @@
  * @module
  */
 
-import { type SetupOption, streamResetCodes } from "../moqt/mod.ts";
-import type { PeerSetup, SetupRefusal } from "../moqt/session/mod.ts";
+import {
+  type PeerSetup,
+  type SetupOption,
+  type SetupRefusal,
+  streamResetCodes,
+} from "../moqt/mod.ts";
 import {
   type Clock,
   type IncomingDataStream,

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { StreamHandle } from "../moqt/session/mod.ts";
+import type { StreamHandle } from "../moqt/mod.ts";
 import { StreamReset, StreamStopped } from "../quic/errors.ts";
 import type { TransportStream } from "../transport/transport.ts";
 import { TakenStream } from "./taken-stream.ts";

@@ -5,7 +5,7 @@
  */
 
 import { YardmasterError } from "../errors.ts";
-import type { CancelCause } from "../moqt/session/mod.ts";
+import type { CancelCause } from "../moqt/mod.ts";
 import type { TransportClose } from "../transport/transport.ts";
 
 /** How a request came to its end. */

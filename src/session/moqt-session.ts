@@ -6,27 +6,25 @@
  */
 
 import {
+  type Action,
   type Draft,
   type Endpoint,
-  parseDraftName,
-  type RequestError,
-  requestErrorCodes,
-  type SessionErrorName,
-  sessionErrorCodes,
-  streamResetCodes,
-} from "../moqt/mod.ts";
-import {
-  type Action,
   type GoawayDetails,
   type NewRequest,
   type PeerSetup,
+  parseDraftName,
+  type RequestError,
   type RequestHandle,
+  requestErrorCodes,
   SessionCore,
+  type SessionErrorName,
   type SessionEvent,
   SessionUseError,
   type StreamHandle,
   type StreamKind,
-} from "../moqt/session/mod.ts";
+  sessionErrorCodes,
+  streamResetCodes,
+} from "../moqt/mod.ts";
 import type { Transport, TransportClose, TransportStream } from "../transport/transport.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { CoreStream, type StreamOwner } from "./core-stream.ts";

@@ -4,9 +4,13 @@
  * @module
  */
 
-import type { DataStreamHeader, ObjectDatagram } from "../moqt/data/mod.ts";
-import type { Endpoint } from "../moqt/mod.ts";
-import type { PeerSetup, SessionOptions } from "../moqt/session/mod.ts";
+import type {
+  DataStreamHeader,
+  Endpoint,
+  ObjectDatagram,
+  PeerSetup,
+  SessionOptions,
+} from "../moqt/mod.ts";
 import type { TransportStream } from "../transport/transport.ts";
 import type { Clock } from "./clock.ts";
 import type { IncomingRequest } from "./request.ts";

@@ -7,19 +7,17 @@
 
 import type {
   ControlMessage,
+  GoawayDetails,
   MessageParameter,
   RequestError,
-  RequestOk,
-  RoutableRequest,
-  StreamResetName,
-} from "../moqt/mod.ts";
-import type {
-  GoawayDetails,
   RequestHandle,
+  RequestOk,
   RequestReply,
+  RoutableRequest,
   SessionEvent,
+  StreamResetName,
   TokenValue,
-} from "../moqt/session/mod.ts";
+} from "../moqt/mod.ts";
 import { type RequestEnd, RequestEndedError } from "./errors.ts";
 
 /** What answers a request. */
