@@ -6,6 +6,7 @@
 
 import {
   currentKey,
+  DEFAULT_MAXIMUM_BYTES,
   SnapshotError,
   type TrustedKeys,
   type VerifiedSnapshot,
@@ -30,9 +31,9 @@ export interface Current {
  * @param now milliseconds of the Unix epoch; infinite where it does not matter when it was signed
  */
 export async function readCurrent(home: Home, trusted: TrustedKeys, now: number): Promise<Current> {
-  const envelope = await home.store.get(currentKey);
-  if (envelope === undefined) return { floor: 0 };
   try {
+    const envelope = await home.store.get(currentKey, DEFAULT_MAXIMUM_BYTES);
+    if (envelope === undefined) return { floor: 0 };
     const verified = await verifySnapshot(envelope, trusted, { now });
     return { verified, floor: verified.snapshot.version };
   } catch (error) {

@@ -5,6 +5,7 @@
  */
 
 import {
+  DEFAULT_MAXIMUM_BYTES,
   parseSnapshot,
   publishSnapshot,
   type Snapshot,
@@ -170,10 +171,11 @@ async function forgetRepetition(home: Home, superseded: VerifiedSnapshot, now: n
   const { version } = superseded.snapshot;
   const earlier = (await storedVersions(home)).filter((stored) => stored < version);
   if (earlier.length === 0) return;
-  const envelope = await home.store.get(versionKey(Math.max(...earlier)));
-  if (envelope === undefined) return;
   const trusted = await readTrustedKeys(home.keys);
-  const before = await verifySnapshot(envelope, trusted, { now }).catch(() => undefined);
+  const before = await home.store
+    .get(versionKey(Math.max(...earlier)), DEFAULT_MAXIMUM_BYTES)
+    .then((envelope) => envelope && verifySnapshot(envelope, trusted, { now }))
+    .catch(() => undefined);
   if (before === undefined) return;
   const contents = (snapshot: Snapshot) =>
     JSON.stringify({ ...snapshotToJson(snapshot), version: 0 });

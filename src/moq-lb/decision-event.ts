@@ -33,7 +33,7 @@ export interface DecisionEvent {
   readonly fault?: string;
   /** Namespace and name as safe text, cut to 100 characters; only where names are logged. */
   readonly name?: string;
-  /** Milliseconds from the request to the decision. */
+  /** Milliseconds from the request to the decision, with no more than three decimals. */
   readonly duration: number;
 }
 
@@ -65,7 +65,8 @@ export function decisionEvent(
     ...(namespace !== undefined && {
       name: formatNameForLog(namespace, requestTrackName(request), longestText),
     }),
-    duration,
+    // A clock may be set back in between.
+    duration: Math.max(0, Math.round(duration * 1000) / 1000),
   };
 }
 

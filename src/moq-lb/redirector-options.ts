@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type ActiveSnapshot, uriFault } from "../snapshot/mod.ts";
+import { type ActiveSnapshot, serviceUrisFault } from "../snapshot/mod.ts";
 import type { AuthorizationPolicy } from "./authorization.ts";
 import {
   ConfigurationError,
@@ -68,14 +68,6 @@ export function checkRedirectorOptions(options: RedirectorOptions): void {
   requireInteger("maximumPending", options.maximumPending ?? defaultMaximumPending, 1);
   requireInteger("retryAfter", options.retryAfter ?? defaultRetryAfter, 1, 3_600_000);
   requireBoolean("logNames", options.logNames);
-  requireServiceUris(options.ownServiceUris ?? []);
-}
-
-/** A URI that is none would never be recognised as a Connect URI (LB-REDIR-18). */
-function requireServiceUris(uris: unknown): void {
-  if (!Array.isArray(uris)) throw new ConfigurationError("ownServiceUris has to be an array");
-  for (const [i, uri] of uris.entries()) {
-    const fault = typeof uri === "string" ? uriFault(uri) : "has to be a string";
-    if (fault !== undefined) throw new ConfigurationError(`ownServiceUris[${i}] ${fault}`);
-  }
+  const fault = serviceUrisFault("ownServiceUris", options.ownServiceUris ?? []);
+  if (fault !== undefined) throw new ConfigurationError(fault);
 }

@@ -7,11 +7,14 @@ export interface ClockSources {
 }
 
 /**
- * A clock for configuration age: milliseconds of the Unix epoch that do not run backwards when
- * the wall clock is set back, so that an old snapshot never looks young again (LB-S109).
+ * A clock for configuration age, in milliseconds of the Unix epoch: at least the wall clock, and
+ * at least what the monotonic clock makes of the first reading (LB-S109).
  *
- * It counts on from its first reading by the monotonic clock, and follows the wall clock where
- * that is ahead: monotonic clocks stand still while a machine is suspended, snapshots age.
+ * So a wall clock that is set back below that does not make an old snapshot look young: this clock
+ * goes on at the pace of the monotonic one. A wall clock that is ahead is followed at once, since
+ * monotonic clocks stand still while a machine is suspended, and snapshots age. What is promised
+ * is that floor and nothing more: a wall clock that was set ahead, for whatever reason, and then
+ * set right takes this clock back with it, as far as the floor.
  */
 export function steadyClock(sources: ClockSources = {}): () => number {
   const { wall = () => Date.now(), monotonic = () => performance.now() } = sources;

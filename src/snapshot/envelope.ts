@@ -10,7 +10,7 @@
 
 import { concatBytes, toHex, utf8 } from "../bytes.ts";
 import { CborError, type CborItem, cborItems, decodeCbor, encodeCbor } from "./cbor.ts";
-import { SnapshotError } from "./errors.ts";
+import { envelopeTooLarge, SnapshotError } from "./errors.ts";
 import type { SigningKey, TrustedKeys } from "./keys.ts";
 import type { Snapshot } from "./schema.ts";
 import { decodeSnapshot, encodeSnapshot } from "./wire.ts";
@@ -72,7 +72,7 @@ export interface VerifyOptions {
   readonly now: number;
   /** How far the time of signing may lie ahead of `now`, in milliseconds; 30 s by default. */
   readonly maximumSkew?: number;
-  /** Larger envelopes are refused unread; 16 MiB by default. */
+  /** Larger envelopes are refused before anything in them is looked at; 16 MiB by default. */
   readonly maximumBytes?: number;
   /** Service URIs of the fleet; a relay with one of them makes the snapshot invalid (LB-S104). */
   readonly ownServiceUris?: readonly string[];
@@ -102,10 +102,7 @@ export async function verifySnapshot(
   options: VerifyOptions,
 ): Promise<VerifiedSnapshot> {
   const maximumBytes = options.maximumBytes ?? DEFAULT_MAXIMUM_BYTES;
-  if (envelope.length > maximumBytes) {
-    const message = `the envelope has ${envelope.length} bytes, the limit is ${maximumBytes}`;
-    throw new SnapshotError("ENVELOPE_TOO_LARGE", message);
-  }
+  if (envelope.length > maximumBytes) throw envelopeTooLarge(maximumBytes, envelope.length);
   // A copy that the caller cannot change between the check of the signature and the decoding.
   const { protectedHeader, payload, signature } = openEnvelope(new Uint8Array(envelope));
   const { kid, issuedAt } = readHeader(protectedHeader);

@@ -66,6 +66,13 @@ export function invalidSnapshot(problems: readonly Problem[]): SnapshotError {
   });
 }
 
+/** The error for an envelope of more than `maximumBytes`; `found` is how many, where known. */
+export function envelopeTooLarge(maximumBytes: number, found?: number): SnapshotError {
+  const size = found === undefined ? "more bytes than are allowed" : `${found} bytes`;
+  const message = `the envelope has ${size}, the limit is ${maximumBytes}`;
+  return new SnapshotError("ENVELOPE_TOO_LARGE", message);
+}
+
 /** `text` in double quotes, printable ASCII only, at most about 40 characters: safe to show. */
 export function shown(text: string): string {
   const short = text.length > 40 ? `${text.slice(0, 40)}…` : text;

@@ -4,7 +4,7 @@ import { SnapshotError } from "./errors.ts";
 import type { TrustedKeys } from "./keys.ts";
 import type { Outcome } from "./outcome.ts";
 import type { SnapshotStore } from "./store.ts";
-import { uriFault } from "./uri.ts";
+import { serviceUrisFault } from "./uri.ts";
 
 /** The timers of the platform, or of a test. */
 export interface Timers {
@@ -27,7 +27,10 @@ export interface SnapshotHolderOptions {
   readonly maximumAge: number;
   /** Service URIs of the fleet; snapshots with such a relay are invalid (LB-S104). */
   readonly ownServiceUris?: readonly string[];
-  /** Larger envelopes are refused unread, in bytes; 16 MiB by default. */
+  /**
+   * Larger envelopes are refused, in bytes; 16 MiB by default. A store is told as well, and reads
+   * no more than that where it can help it.
+   */
   readonly maximumBytes?: number;
   /** How far a signer's clock may be ahead, in milliseconds; 30 s by default. */
   readonly maximumSkew?: number;
@@ -38,7 +41,7 @@ export interface SnapshotHolderOptions {
   readonly refreshInterval?: number;
   /** Milliseconds that reading or writing a store may take; 10 s by default. */
   readonly storeTimeout?: number;
-  /** Milliseconds of the Unix epoch that never run backwards; `steadyClock()` by default. */
+  /** Milliseconds of the Unix epoch; `steadyClock()` by default. */
   readonly now?: () => number;
   /** Numbers in [0, 1) for jitter; `Math.random` by default. */
   readonly random?: () => number;
@@ -57,12 +60,15 @@ const DEFAULT_STORE_TIMEOUT = 10_000;
 const LONGEST_DEFAULT_INTERVAL = 10_000;
 
 /**
- * Checks `options` and fills in defaults.
+ * Checks `options`, of callers without types too, and fills in defaults.
  *
  * @throws {SnapshotError} `MISSING_MAXIMUM_AGE` (LB-CONF-26), `INVALID_CONFIGURATION`
  */
 export function holderSettings(options: SnapshotHolderOptions): HolderSettings {
-  const { maximumAge, lastKnownGood, ownServiceUris = [] } = options;
+  if (typeof options !== "object" || options === null) {
+    throw invalidConfiguration("options has to be an object");
+  }
+  const { maximumAge } = options;
   // From JavaScript or a configuration file it may be missing all the same.
   if ((maximumAge as unknown) === undefined || maximumAge === null) {
     const message = "maximumAge is missing: a deployment has to define how old a snapshot may get";
@@ -70,11 +76,11 @@ export function holderSettings(options: SnapshotHolderOptions): HolderSettings {
   }
   requirePositive("maximumAge", maximumAge);
   const settings: HolderSettings = {
-    source: options.source,
-    lastKnownGood: lastKnownGood && requireWritable(lastKnownGood),
-    trustedKeys: options.trustedKeys,
+    source: requireReadable("source", options.source),
+    lastKnownGood: options.lastKnownGood && requireWritable(options.lastKnownGood),
+    trustedKeys: requireKeys(options.trustedKeys),
     maximumAge,
-    ownServiceUris,
+    ownServiceUris: requireServiceUris(options.ownServiceUris ?? []),
     maximumBytes: options.maximumBytes ?? DEFAULT_MAXIMUM_BYTES,
     maximumSkew: options.maximumSkew ?? DEFAULT_MAXIMUM_SKEW,
     refreshInterval: options.refreshInterval ?? Math.min(maximumAge / 10, LONGEST_DEFAULT_INTERVAL),
@@ -84,18 +90,17 @@ export function holderSettings(options: SnapshotHolderOptions): HolderSettings {
     timers: options.timers ?? platformTimers,
     onEvent: options.onEvent ?? (() => {}),
   };
-  requirePositive("maximumBytes", settings.maximumBytes);
-  requirePositive("refreshInterval", settings.refreshInterval);
-  requirePositive("storeTimeout", settings.storeTimeout);
+  for (const name of ["maximumBytes", "refreshInterval", "storeTimeout"] as const) {
+    requirePositive(name, settings[name]);
+  }
   if (!(Number.isFinite(settings.maximumSkew) && settings.maximumSkew >= 0)) {
     throw invalidConfiguration("maximumSkew has to be a number of milliseconds, 0 or more");
   }
-  if (settings.trustedKeys.size === 0) {
-    throw invalidConfiguration("trustedKeys is empty: no snapshot could ever be accepted");
+  for (const name of ["now", "random", "onEvent"] as const) {
+    requireFunction(name, settings[name]);
   }
-  for (const [i, uri] of ownServiceUris.entries()) {
-    const fault = uriFault(uri);
-    if (fault !== undefined) throw invalidConfiguration(`ownServiceUris[${i}] ${fault}`);
+  for (const name of ["setTimeout", "clearTimeout"] as const) {
+    requireFunction(`timers.${name}`, settings.timers[name]);
   }
   return settings;
 }
@@ -110,9 +115,33 @@ function requirePositive(name: string, value: unknown): void {
   throw invalidConfiguration(`${name} has to be a number above 0`);
 }
 
+function requireFunction(name: string, value: unknown): void {
+  if (typeof value !== "function") throw invalidConfiguration(`${name} has to be a function`);
+}
+
+function requireReadable(name: string, store: SnapshotStore): SnapshotStore {
+  if (typeof store?.get === "function") return store;
+  throw invalidConfiguration(`${name} has to be a store of snapshots, with a get function`);
+}
+
 function requireWritable(store: SnapshotStore): Required<SnapshotStore> {
-  if (store.set !== undefined) return store as Required<SnapshotStore>;
+  requireReadable("lastKnownGood", store);
+  if (typeof store.set === "function") return store as Required<SnapshotStore>;
   throw invalidConfiguration("lastKnownGood has to be a store that can be written to");
+}
+
+function requireKeys(keys: TrustedKeys): TrustedKeys {
+  if (typeof keys?.get !== "function") {
+    throw invalidConfiguration("trustedKeys has to be what importTrustedKeys or a Map gives");
+  }
+  if (keys.size > 0) return keys;
+  throw invalidConfiguration("trustedKeys is empty: no snapshot could ever be accepted");
+}
+
+function requireServiceUris(uris: readonly string[]): readonly string[] {
+  const fault = serviceUrisFault("ownServiceUris", uris);
+  if (fault === undefined) return uris;
+  throw invalidConfiguration(fault);
 }
 
 function invalidConfiguration(message: string): SnapshotError {

@@ -25,14 +25,14 @@ import {
 import { currentKey, lastKnownGoodKey, type SnapshotStore } from "./store.ts";
 import { encodeSnapshot } from "./wire.ts";
 
-/** What an instance reports about its configuration (LB-CONF-24, LB-CONF-25). */
+/** What an instance knows of its configuration, for those who watch it. */
 export interface HolderStatus {
   /** Absent until a snapshot is active; so are the next three. */
   readonly version?: number;
   readonly digest?: string;
   /** Milliseconds of the Unix epoch. */
   readonly signedAt?: number;
-  /** Configuration age in milliseconds. */
+  /** Configuration age in whole milliseconds. */
   readonly age?: number;
   /** Whether requests that depend on relay health are rejected now; true without a snapshot. */
   readonly stale: boolean;
@@ -85,7 +85,7 @@ export class SnapshotHolder {
     return this.#active;
   }
 
-  /** Version, age and health of the configuration, for operators and the agent. */
+  /** Version and age of the configuration, and how the last looks for a newer one went. */
   status(): HolderStatus {
     const active = this.#active;
     const looks = {
@@ -95,7 +95,7 @@ export class SnapshotHolder {
     if (active === undefined) return { stale: true, ...looks };
     const { snapshot, digest, signedAt } = active;
     const now = this.#settings.now();
-    const age = configurationAge(active, now);
+    const age = Math.round(configurationAge(active, now));
     const stale = isStale(active, now);
     return { version: snapshot.version, digest, signedAt, age, stale, ...looks };
   }
@@ -187,10 +187,10 @@ export class SnapshotHolder {
   async #fetch(store: SnapshotStore, key: string, from: OutcomeSource): Promise<Outcome> {
     let envelope: Uint8Array | undefined;
     try {
-      envelope = await this.#inTime(store.get(key));
+      envelope = await this.#inTime(store.get(key, this.#settings.maximumBytes));
     } catch (cause) {
       const error = asSnapshotError(cause, "the store could not be read");
-      return this.#report("store-error", from, { error });
+      return this.#report(refusalReason(error), from, { error });
     }
     if (envelope !== undefined && envelope !== null) return this.#consider(envelope, from);
     const error = new SnapshotError("NOT_IN_STORE", `the store has nothing under ${key}`);
@@ -300,9 +300,10 @@ export class SnapshotHolder {
     const at = this.#settings.now();
     const active = this.#active && {
       activeVersion: this.#active.snapshot.version,
-      activeAge: configurationAge(this.#active, at),
+      activeAge: Math.round(configurationAge(this.#active, at)),
     };
-    return { reason, level: outcomeLevel(reason), from, at, ...details, ...active };
+    const level = outcomeLevel(reason);
+    return { reason, level, from, at: Math.round(at), ...details, ...active };
   }
 
   #report(

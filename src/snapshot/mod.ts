@@ -16,7 +16,12 @@ export {
   type VerifyOptions,
   verifySnapshot,
 } from "./envelope.ts";
-export { SnapshotError, type SnapshotErrorCode, type TextPosition } from "./errors.ts";
+export {
+  envelopeTooLarge,
+  SnapshotError,
+  type SnapshotErrorCode,
+  type TextPosition,
+} from "./errors.ts";
 export { type HolderStatus, SnapshotHolder } from "./holder.ts";
 export type { SnapshotHolderOptions, Timers } from "./holder-options.ts";
 export {
@@ -64,6 +69,6 @@ export {
   storeFromUnstorage,
   versionKey,
 } from "./store.ts";
-export { normaliseUri, sameServiceUri, uriFault } from "./uri.ts";
+export { normaliseUri, sameServiceUri, serviceUrisFault } from "./uri.ts";
 export { type ValidationOptions, validateSnapshot } from "./validate.ts";
 export { decodeSnapshot, encodeSnapshot } from "./wire.ts";

@@ -39,13 +39,13 @@ export interface Outcome {
   readonly reason: OutcomeReason;
   readonly level: OutcomeLevel;
   readonly from: OutcomeSource;
-  /** When, in milliseconds of the holder's clock. */
+  /** When, in whole milliseconds of the holder's clock. */
   readonly at: number;
   /** Version of the envelope's snapshot, where its signature vouches for one. */
   readonly version?: number;
   /** Version that decides after this outcome. */
   readonly activeVersion?: number;
-  /** Age of what decides after this outcome, in milliseconds (LB-CONF-24). */
+  /** Age of what decides after this outcome, in whole milliseconds. */
   readonly activeAge?: number;
   /** Why it was refused. */
   readonly error?: SnapshotError;

@@ -5,12 +5,18 @@
  */
 
 import { equalBytes, utf8 } from "../bytes.ts";
-import { SnapshotError } from "./errors.ts";
+import { envelopeTooLarge, SnapshotError } from "./errors.ts";
 
 /** A place for envelopes. Reading is all that a load balancer needs. */
 export interface SnapshotStore {
-  /** The bytes under `key`, `undefined` where there are none; rejects where reading fails. */
-  get(key: string): Promise<Uint8Array | undefined>;
+  /**
+   * The bytes under `key`, `undefined` where there are none; rejects where reading fails.
+   *
+   * An item of more than `maximumBytes`, as it is stored, rejects with ENVELOPE_TOO_LARGE. Stores
+   * that can tell a size (files, Redis) do so without reading the item. Others read what their
+   * service lets a value have, 64 KiB in Deno KV and 25 MiB in Workers KV.
+   */
+  get(key: string, maximumBytes?: number): Promise<Uint8Array | undefined>;
   /** Puts `bytes` under `key`; rejects where that fails. Absent from a read-only store. */
   set?(key: string, bytes: Uint8Array): Promise<void>;
 }
@@ -46,7 +52,8 @@ export async function publishSnapshot(
 
 /** The part of an `unstorage` storage that is used here. */
 export interface RawStorage {
-  getItemRaw(key: string): Promise<unknown>;
+  /** Drivers of this package keep to `maximumBytes`; others do not know it. */
+  getItemRaw(key: string, options: { maximumBytes?: number }): Promise<unknown>;
   setItemRaw(key: string, value: Uint8Array): Promise<void>;
 }
 
@@ -57,8 +64,11 @@ export interface RawStorage {
  */
 export function storeFromUnstorage(storage: RawStorage): Required<SnapshotStore> {
   return {
-    async get(key) {
-      return toBytes(await storage.getItemRaw(key));
+    async get(key, maximumBytes = Number.POSITIVE_INFINITY) {
+      const bytes = toBytes(await storage.getItemRaw(key, { maximumBytes }));
+      const length = bytes?.length ?? 0;
+      if (length > maximumBytes) throw envelopeTooLarge(maximumBytes, length);
+      return bytes;
     },
     async set(key, bytes) {
       await storage.setItemRaw(key, bytes);

@@ -34,6 +34,21 @@ export function uriFault(uri: string): string | undefined {
 }
 
 /**
+ * What is wrong with a list of service URIs that somebody without types may have written, or
+ * `undefined` where nothing is: one that is no URI would never be recognised (LB-REDIR-18).
+ *
+ * @param name how the list is called
+ */
+export function serviceUrisFault(name: string, uris: unknown): string | undefined {
+  if (!Array.isArray(uris)) return `${name} has to be an array`;
+  for (const [i, uri] of uris.entries()) {
+    const fault = typeof uri === "string" ? uriFault(uri) : "has to be a string";
+    if (fault !== undefined) return `${name}[${i}] ${fault}`;
+  }
+  return undefined;
+}
+
+/**
  * The normal form of a service or Connect URI: scheme and host in lower case, default port and
  * empty query left out, empty path as `/`, no dot segments, percent-encoding only where needed
  * and with upper-case digits (RFC 3986 §6.2).

@@ -9,15 +9,22 @@ import type { KVNamespace } from "@cloudflare/workers-types";
 import { createStorage } from "unstorage";
 import kvBindingDriver from "unstorage/drivers/cloudflare-kv-binding";
 import { equalBytes } from "../bytes.ts";
+import { ConfigurationError } from "../moq-lb/mod.ts";
 import { type SnapshotStore, storeFromUnstorage } from "../snapshot/mod.ts";
 
 /**
- * A store over the KV namespace that the Worker is bound to.
+ * A store over the KV namespace that the Worker is bound to. KV cannot tell the size of a value
+ * before it is read; it lets none have more than 25 MiB.
  *
  * KV takes one write a second for a key, and all isolates keep the same last good snapshot: a
  * value that is there already is left alone.
+ *
+ * @throws {ConfigurationError} there is no such binding
  */
 export function cloudflareKvStore(binding: KVNamespace): SnapshotStore {
+  if (typeof binding?.get !== "function") {
+    throw new ConfigurationError("the KV namespace of the snapshots is not bound to this Worker");
+  }
   const driver = kvBindingDriver({ binding });
   return storeFromUnstorage(
     createStorage({

@@ -4,12 +4,17 @@
  * @module
  */
 
-import { readFile } from "node:fs/promises";
+import { type FileHandle, open, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createStorage, type Driver } from "unstorage";
 import fsLite from "unstorage/drivers/fs-lite";
 import { utf8 } from "../bytes.ts";
-import { SnapshotError, type SnapshotStore, storeFromUnstorage } from "../snapshot/mod.ts";
+import {
+  envelopeTooLarge,
+  SnapshotError,
+  type SnapshotStore,
+  storeFromUnstorage,
+} from "../snapshot/mod.ts";
 import { isTemporary, writeWhole } from "./atomic-file.ts";
 
 /** A snapshot store that can also be listed and tidied. */
@@ -31,7 +36,7 @@ export function fileStore(directory: string): FileStore {
   const storage = createStorage({ driver: atomicDriver(resolve(directory)) });
   const store = storeFromUnstorage(storage);
   return {
-    get: (key) => store.get(key),
+    get: store.get,
     set: (key, bytes) => storage.setItemRaw(key, bytes),
     keys: () => storage.getKeys(),
     remove: (key) => storage.removeItem(key),
@@ -54,19 +59,48 @@ function atomicDriver(base: string): Driver {
   return {
     ...fsLite({ base, ignore: (path) => isTemporary(path.slice(path.lastIndexOf("/") + 1)) }),
     name: "atomic-files",
-    getItem: async (key) => {
-      const bytes = await readIfThere(pathOf(key));
-      return bytes === null ? null : new TextDecoder().decode(bytes);
-    },
-    getItemRaw: (key) => readIfThere(pathOf(key)),
+    getItem: (key) => ifThere(readFile(pathOf(key), "utf8")),
+    getItemRaw: (key, { maximumBytes = Number.POSITIVE_INFINITY }) =>
+      ifThere(readAtMost(pathOf(key), maximumBytes)),
     setItem: (key, value) => writeWhole(pathOf(key), utf8(value)),
     setItemRaw: (key, value: Uint8Array) => writeWhole(pathOf(key), value),
   };
 }
 
-async function readIfThere(path: string): Promise<Uint8Array | null> {
+/** The file at `path`, unless it has more than `limit` bytes: then not even one of them. */
+async function readAtMost(path: string, limit: number): Promise<Uint8Array> {
+  const file = await open(path, "r");
   try {
-    return new Uint8Array(await readFile(path));
+    const { size } = await file.stat();
+    if (size > limit) throw envelopeTooLarge(limit, size);
+    return await readToEnd(file, size, limit);
+  } finally {
+    await file.close();
+  }
+}
+
+/** A file may grow while it is read, and a device has no size: what counts is what comes. */
+async function readToEnd(file: FileHandle, size: number, limit: number): Promise<Uint8Array> {
+  // One byte more than expected, to see the end.
+  let bytes = new Uint8Array(size + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(bytes, length, bytes.length - length);
+    if (bytesRead === 0) return bytes.subarray(0, length);
+    length += bytesRead;
+    if (length > limit) throw envelopeTooLarge(limit);
+    if (length === bytes.length) {
+      const grown = new Uint8Array(Math.min(2 * length, limit + 1));
+      grown.set(bytes);
+      bytes = grown;
+    }
+  }
+}
+
+/** `null`, as unstorage has it, where there is no such file. */
+async function ifThere<T>(reading: Promise<T>): Promise<T | null> {
+  try {
+    return await reading;
   } catch (error) {
     if ((error as { code?: string }).code === "ENOENT") return null;
     throw error;

@@ -24,16 +24,23 @@ export async function openStore(address: string, option: string): Promise<Snapsh
   }
   if (/^rediss?:\/\//.test(address)) {
     const { redisStore } = await import("./redis.ts");
-    return redisStore(address);
+    return named(option, () => redisStore(address));
   }
   if (address.startsWith("deno-kv:")) {
-    if (!("Deno" in globalThis)) {
-      throw new ConfigurationError(`${option}: Deno KV exists on Deno alone`);
-    }
     const { denoKvStore } = await import("./deno-kv.ts");
-    return denoKvStore(address.slice("deno-kv:".length) || undefined);
+    return named(option, () => denoKvStore(address.slice("deno-kv:".length) || undefined));
   }
   throw new ConfigurationError(
     `${option} has to be file:DIRECTORY, redis://HOST:PORT, rediss://HOST:PORT or deno-kv:`,
   );
+}
+
+/** What `open` gives; its error says which setting is wrong. */
+function named(option: string, open: () => SnapshotStore): SnapshotStore {
+  try {
+    return open();
+  } catch (cause) {
+    if (!(cause instanceof ConfigurationError)) throw cause;
+    throw new ConfigurationError(`${option}: ${cause.message}`, { cause });
+  }
 }

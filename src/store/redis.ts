@@ -5,10 +5,11 @@
  */
 
 import { Buffer } from "node:buffer";
-import type { Redis } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
 import { createStorage } from "unstorage";
 import redisDriver from "unstorage/drivers/redis";
-import { type SnapshotStore, storeFromUnstorage } from "../snapshot/mod.ts";
+import { ConfigurationError } from "../moq-lb/mod.ts";
+import { envelopeTooLarge, type SnapshotStore, storeFromUnstorage } from "../snapshot/mod.ts";
 
 /**
  * A store in the Redis server at `url` (`redis://host:6379/0`, `rediss://` for TLS). Values are the
@@ -17,9 +18,11 @@ import { type SnapshotStore, storeFromUnstorage } from "../snapshot/mod.ts";
  *
  * A command that cannot be sent fails after one reconnection: the holder of the snapshot decides
  * when to try again.
+ *
+ * @throws {ConfigurationError} `url` has another form
  */
 export function redisStore(url: string): SnapshotStore {
-  const driver = redisDriver({ url, maxRetriesPerRequest: 1 });
+  const driver = redisDriver({ ...redisAddress(url), maxRetriesPerRequest: 1 });
   const client = driver.getInstance?.() as Redis;
   // Each failed command rejects and is reported by its caller; without a listener the client
   // would print every failed reconnection as well.
@@ -28,11 +31,59 @@ export function redisStore(url: string): SnapshotStore {
     createStorage({
       driver: {
         ...driver,
-        getItemRaw: (key: string) => client.getBuffer(key),
+        async getItemRaw(key: string, { maximumBytes = Number.POSITIVE_INFINITY }) {
+          const length = await client.strlen(key);
+          if (length > maximumBytes) throw envelopeTooLarge(maximumBytes, length);
+          return client.getBuffer(key);
+        },
         setItemRaw: async (key: string, value: Uint8Array) => {
           await client.set(key, Buffer.from(value.buffer, value.byteOffset, value.byteLength));
         },
       },
     }),
+  );
+}
+
+/**
+ * The parts of `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`. The client would read the text by
+ * a parser that takes nearly anything and warns of it on the standard error output.
+ *
+ * @throws {ConfigurationError} the text has another form; its password is not repeated
+ */
+function redisAddress(text: string): RedisOptions {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const database = /^\/?(\d{0,9})$/.exec(url?.pathname ?? "")?.[1];
+  if (
+    url === undefined ||
+    database === undefined ||
+    !/^rediss?:$/.test(url.protocol) ||
+    url.hostname === "" ||
+    url.search + url.hash !== ""
+  ) {
+    throw malformedAddress();
+  }
+  return {
+    // Brackets are how a URI writes an IPv6 address, not part of it.
+    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: url.port === "" ? 6379 : Number(url.port),
+    db: Number(database),
+    ...(url.username !== "" && { username: decoded(url.username) }),
+    ...(url.password !== "" && { password: decoded(url.password) }),
+    ...(url.protocol === "rediss:" && { tls: {} }),
+  };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw malformedAddress();
+  }
+}
+
+function malformedAddress(): ConfigurationError {
+  return new ConfigurationError(
+    "the address of a Redis server has to be redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or " +
+      "rediss:// for TLS",
   );
 }

@@ -4,6 +4,8 @@ export interface RedisPeer {
   readonly port: number;
   /** What the peer holds. */
   readonly items: Map<string, Uint8Array>;
+  /** Names of the commands that came, in lower case. */
+  readonly commands: string[];
   /** Ends it and every connection to it. */
   stop(): void;
 }
@@ -28,13 +30,15 @@ function takeCommand(input: Buffer): { words: Uint8Array[]; rest: Buffer } | und
   return { words, rest: input.subarray(offset) };
 }
 
-function answer(words: Uint8Array[], items: Map<string, Uint8Array>): Buffer {
+function answer(name: string, words: Uint8Array[], items: Map<string, Uint8Array>): Buffer {
   const bulk = (bytes: Uint8Array | undefined) =>
     bytes === undefined
       ? Buffer.from("$-1\r\n")
       : Buffer.concat([Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from("\r\n")]);
-  const [command, key, value] = words as [Uint8Array, Uint8Array, Uint8Array];
-  switch (text(command).toLowerCase()) {
+  const [, key, value] = words as [Uint8Array, Uint8Array, Uint8Array];
+  switch (name) {
+    case "strlen":
+      return Buffer.from(`:${items.get(text(key))?.length ?? 0}\r\n`);
     case "get":
       return bulk(items.get(text(key)));
     case "set":
@@ -49,6 +53,7 @@ function answer(words: Uint8Array[], items: Map<string, Uint8Array>): Buffer {
 
 export function startRedisPeer(): RedisPeer {
   const items = new Map<string, Uint8Array>();
+  const commands: string[] = [];
   const server = Bun.listen<{ pending: Buffer }>({
     hostname: "127.0.0.1",
     port: 0,
@@ -59,12 +64,14 @@ export function startRedisPeer(): RedisPeer {
       data(socket, chunk) {
         let pending = Buffer.concat([socket.data.pending, chunk]);
         for (let taken = takeCommand(pending); taken; taken = takeCommand(pending)) {
-          socket.write(answer(taken.words, items));
+          const name = text(taken.words[0] as Uint8Array).toLowerCase();
+          commands.push(name);
+          socket.write(answer(name, taken.words, items));
           pending = Buffer.from(taken.rest);
         }
         socket.data.pending = pending;
       },
     },
   });
-  return { port: server.port, items, stop: () => server.stop(true) };
+  return { port: server.port, items, commands, stop: () => server.stop(true) };
 }

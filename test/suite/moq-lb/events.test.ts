@@ -68,6 +68,16 @@ describe("decision events", () => {
     ]);
   });
 
+  test("tell the duration to the microsecond, and never less than nothing", async () => {
+    const durations = async (...readings: number[]) => {
+      const events = await eventsOf(subscribe, { now: () => readings.shift() as number });
+      return events.map(({ duration }) => duration);
+    };
+    assert.deepEqual(await durations(0, 0, 0.0624), [0.062]);
+    assert.deepEqual(await durations(0.1, 0.1, 0.1 + 0.2), [0.2]);
+    assert.deepEqual(await durations(5, 5, 0), [0]);
+  });
+
   test("have no version before the first snapshot", async () => {
     const events: DecisionEvent[] = [];
     const redirector = redirectorOf(undefined, { onDecision: (event) => events.push(event) });

@@ -50,6 +50,18 @@ describe("the steady clock", () => {
     assert.equal(now(), T0 + HOUR);
   });
 
+  test("goes back with a wall clock that was ahead, as far as the monotonic clock allows [LB-S109]", () => {
+    let wall = T0;
+    let monotonic = 0;
+    const now = steadyClock({ wall: () => wall, monotonic: () => monotonic });
+    now();
+    wall += HOUR;
+    monotonic += 1000;
+    assert.equal(now(), T0 + HOUR);
+    wall = T0 - HOUR;
+    assert.equal(now(), T0 + 1000);
+  });
+
   test("reads its sources when asked first, not when it is made", () => {
     let wall = 0;
     const now = steadyClock({ wall: () => wall, monotonic: () => 0 });

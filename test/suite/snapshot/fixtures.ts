@@ -136,12 +136,15 @@ export class TestStore implements SnapshotStore {
   readonly items = new Map<string, Uint8Array>();
   readonly written: string[] = [];
   reads = 0;
+  /** What the last read was limited to. */
+  maximumBytes: number | undefined;
   fails = false;
   /** While set, reads wait for it. */
   gate: Promise<void> | undefined;
 
-  async get(key: string): Promise<Uint8Array | undefined> {
+  async get(key: string, maximumBytes?: number): Promise<Uint8Array | undefined> {
     this.reads++;
+    this.maximumBytes = maximumBytes;
     await this.gate;
     if (this.fails) throw new Error("connection refused");
     return this.items.get(key);

@@ -374,6 +374,20 @@ describe("looking into the source", () => {
     assert.equal((await holder.refresh()).reason, "unchanged");
   });
 
+  test("asks for no more bytes than an envelope may have, and hears of a larger item", async () => {
+    const { holder, source, lastKnownGood, envelope } = await bench({ maximumBytes: 5000 });
+    source.items.set(currentKey, await envelope(7));
+    await holder.refresh();
+    assert.deepEqual([source.maximumBytes, lastKnownGood.maximumBytes], [5000, 5000]);
+    source.get = async () => {
+      throw new SnapshotError("ENVELOPE_TOO_LARGE", "the envelope has 5001 bytes");
+    };
+    const outcome = await holder.refresh();
+    assert.deepEqual([outcome.reason, outcome.level], ["too-large", "warning"]);
+    assert.equal(outcome.error?.code, "ENVELOPE_TOO_LARGE");
+    assert.equal(holder.active?.snapshot.version, 7);
+  });
+
   test("never rejects: a missing entry or a failing store leaves things as they are", async () => {
     const { holder, source, envelope } = await bench();
     assert.equal((await holder.refresh()).reason, "missing");
@@ -540,6 +554,17 @@ describe("reports", () => {
     assert.equal(lastOutcome, outcome);
   });
 
+  test("tell whole milliseconds, whatever the clock counts in", async () => {
+    const { holder, envelope, clock, events } = await bench();
+    clock.now += 0.25;
+    await holder.offer(await envelope(7, T0));
+    clock.now += 1999.5;
+    const outcome = await holder.offer(await envelope(6, T0));
+    assert.deepEqual([outcome.at, outcome.activeAge], [T0 + 2000, 2000]);
+    assert.deepEqual(events.at(-1), outcome);
+    assert.equal(holder.status().age, 2000);
+  });
+
   test("go to a listener whose failures are its own", async () => {
     for (const onEvent of [
       () => {
@@ -598,6 +623,42 @@ describe("the configuration of a holder", () => {
     for (const options of wrong) {
       const all = { trustedKeys: keys, maximumAge: HOUR, ...options };
       assert.equal(startCode(all), "INVALID_CONFIGURATION", Object.keys(options).join());
+    }
+  });
+
+  test("is checked for callers without types too", async () => {
+    const keys = await trustedKeys();
+    const wrong: object[] = [
+      { source: undefined },
+      { source: null },
+      { source: {} },
+      { source: { getItem() {} } },
+      { lastKnownGood: {} },
+      { lastKnownGood: { set() {} } },
+      { lastKnownGood: { get() {}, set: "yes" } },
+      { trustedKeys: undefined },
+      { trustedKeys: [] },
+      { trustedKeys: { keys: [] } },
+      { ownServiceUris: "https://lb.example/moq" },
+      { ownServiceUris: [5] },
+      { now: 5 },
+      { random: "x" },
+      { onEvent: {} },
+      { timers: {} },
+      { timers: { setTimeout() {} } },
+      { maximumBytes: "16 MiB" },
+      { maximumSkew: "30" },
+    ];
+    for (const options of wrong) {
+      const all = { trustedKeys: keys, maximumAge: HOUR, ...options };
+      const code = startCode(all as Partial<SnapshotHolderOptions>);
+      assert.equal(code, "INVALID_CONFIGURATION", JSON.stringify(options));
+    }
+    for (const options of [undefined, null, "options"] as unknown as SnapshotHolderOptions[]) {
+      assert.throws(
+        () => new SnapshotHolder(options),
+        (error) => error instanceof SnapshotError && error.code === "INVALID_CONFIGURATION",
+      );
     }
   });
 });

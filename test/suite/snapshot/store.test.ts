@@ -81,6 +81,24 @@ describe("a store from unstorage", () => {
     }
   });
 
+  test("tells its driver how much is wanted, and refuses more where the driver does not", async () => {
+    const asked: unknown[] = [];
+    const store = storeFromUnstorage({
+      async getItemRaw(_, { maximumBytes }) {
+        asked.push(maximumBytes);
+        return bytes;
+      },
+      setItemRaw: async () => {},
+    });
+    assert.deepEqual(await store.get(currentKey, bytes.length), bytes);
+    await assert.rejects(
+      store.get(currentKey, bytes.length - 1),
+      (error) => error instanceof SnapshotError && error.code === "ENVELOPE_TOO_LARGE",
+    );
+    assert.deepEqual(asked, [4, 3]);
+    assert.deepEqual(await store.get(currentKey), bytes);
+  });
+
   test("refuses what is no bytes", async () => {
     for (const value of ["text", "base64:???", 7, {}]) {
       const store = storeFromUnstorage({
