@@ -106,7 +106,6 @@ async function generate(names: readonly string[], now: Date): Promise<Certificat
         }),
       ),
       new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
     ],
   });

@@ -13,6 +13,7 @@ export class RefusalReport {
   readonly #onEvent: ((event: QuicEvent) => void) | undefined;
   readonly #refused = new Map<RefusalCause, number>();
   #retried = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(onEvent: ((event: QuicEvent) => void) | undefined) {
@@ -30,11 +31,14 @@ export class RefusalReport {
   }
 
   #schedule(): void {
-    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#flush(), INTERVAL);
+    if (this.#timer !== undefined) return;
+    const wait = Math.max(0, this.#reportedAt + INTERVAL - performance.now());
+    this.#timer = setTimeout(() => this.#flush(), wait);
   }
 
   #flush(): void {
     this.#timer = undefined;
+    this.#reportedAt = performance.now();
     for (const [cause, count] of this.#refused) this.#onEvent?.({ type: "refused", cause, count });
     this.#refused.clear();
     if (this.#retried > 0) this.#onEvent?.({ type: "retried", count: this.#retried });

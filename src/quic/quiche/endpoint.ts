@@ -148,6 +148,7 @@ export class QuicheEndpoint {
     this.#received = [];
     this.#receivedFrom = [];
     this.send({ type: "packets", packets });
+    this.#worker.flush();
   }
 
   // Events of the Worker

@@ -54,14 +54,11 @@ export interface PacketBatch {
   readonly addresses: readonly Address[];
 }
 
-interface EngineSettingsOfBoth {
+export interface ServerEngineSettings {
+  readonly role: "server";
   /** Where the socket is bound. */
   readonly local: Address;
   readonly transport: TransportSettings;
-}
-
-export interface ServerEngineSettings extends EngineSettingsOfBoth {
-  readonly role: "server";
   readonly alpn: readonly string[];
   readonly certificate: Certificate;
   readonly admission: AdmissionSettings;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { setImmediate } from "node:timers";
 import type { Command, EngineEvent } from "./messages.ts";
 
 /** Answers that may be missed in a row; the timeout is divided among them. */
@@ -81,7 +82,10 @@ export class WatchedWorker {
     return this.#worker !== undefined;
   }
 
-  /** Sends a command. Those of one turn go together, in order; those of a pause, after it. */
+  /**
+   * Sends a command. Those of one turn of the event loop go together, in order, so that a FIN right
+   * after a write travels with it; those of a pause go after it.
+   */
   send(command: Command): void {
     this.#outbox.push(command);
     this.#schedule();
@@ -90,12 +94,13 @@ export class WatchedWorker {
   #schedule(): void {
     if (this.#sending) return;
     this.#sending = true;
-    queueMicrotask(() => this.#post());
+    setImmediate(() => this.flush());
   }
 
-  #post(): void {
+  /** Sends at once what waits for the end of the turn. */
+  flush(): void {
     this.#sending = false;
-    if (this.#worker === undefined) return;
+    if (this.#worker === undefined || this.#outbox.length === 0) return;
     const commands = this.#outbox;
     this.#outbox = [];
     const transfer: ArrayBuffer[] = [];

@@ -16,7 +16,7 @@ import {
   MAX_UNACCEPTED_STREAMS,
   TELL_AFTER,
 } from "../messages.ts";
-import { type Native, type NativeConnection, nativeFault } from "./native.ts";
+import { type Native, type NativeConnection, type NativePathStats, nativeFault } from "./native.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import { SeenStreams } from "./seen-streams.ts";
 import { EngineStream } from "./stream.ts";
@@ -25,22 +25,24 @@ import { EngineStream } from "./stream.ts";
 const HANDSHAKE_TIMEOUT = 10_000;
 /** How long a close waits, at most, for what was written to be sent and to arrive. */
 const CLOSE_GRACE = 500;
-/** Added to two round trips when guessing that what was sent has arrived: the peer's ack delay. */
-const ARRIVE_MARGIN = 30;
+/** Milliseconds by which quiche's timers may be earlier than ours: it rounds down. */
+const TIMER_MARGIN = 2;
+/** Added to two round trips when guessing that what was sent has arrived: delays at both ends. */
+const ARRIVE_MARGIN = 50;
 /** Milliseconds that an acknowledgement waits for data to travel with. */
 const ANSWER_TIME = 2;
 /** Packets that are no longer carry acknowledgements and the like only. */
 const ACK_LENGTH = 100;
-/** Bytes that a FIN without data takes, at most, and those that its packet needs, with a margin. */
-const FIN_LENGTH = 18;
-const FIN_ROOM = 128;
 /** Streams looked at for STOP_SENDING in one go. */
-const SWEEP_STEP = 32;
+const SWEEP_STEP = 128;
+/** Where no more streams than this are open, they are looked at after every packet. */
+const SWEEP_AT_ONCE = 16;
 /** Largest piece of a stream that is passed on at once. */
 const READ_SIZE = 64 * 1024;
 
 const readBuffer = new Uint8Array(READ_SIZE);
 const nothing = new Uint8Array(0);
+const noPath: NativePathStats = { rtt: 0, lost: 0, retrans: 0 };
 
 type EventBody<E = ConnectionEvent> = E extends ConnectionEvent ? Omit<E, "connection"> : never;
 
@@ -51,6 +53,8 @@ export interface EngineConnectionOptions {
   readonly local: Address;
   readonly remote: Address;
   readonly now: number;
+  /** Milliseconds. */
+  readonly idleTimeout: number;
   readonly emit: (event: ConnectionEvent) => void;
   /** Asks for a call of `process` and `flush` soon. */
   readonly wake: () => void;
@@ -75,6 +79,8 @@ export class EngineConnection {
   readonly #unsent = new Set<EngineStream>();
   /** Streams of which a FIN without bytes is to be sent: see {@link #sendFins}. */
   readonly #finishing = new Set<EngineStream>();
+  /** Streams that STOP_SENDING is to be sent of: see {@link #sendStops}. */
+  readonly #stopping: { readonly stream: EngineStream; readonly code: bigint }[] = [];
   /** By stream: bytes that were written, or dropped, and that the main thread was not told of. */
   readonly #untold = new Map<number, number>();
   #untoldBytes = 0;
@@ -88,12 +94,19 @@ export class EngineConnection {
   #sweep: IterableIterator<EngineStream> | undefined;
   #sweepLeft = 0;
   readonly #startedAt: number;
+  readonly #ownIdleTimeout: number;
   #connected = false;
   #ended = false;
   /** When stream data was last handed to quiche or to the socket. */
   #dataAt = Number.NEGATIVE_INFINITY;
   #closing: { close: QuicClose; deadline: number } | undefined;
   #closeSent = false;
+  /** Packets lost or repeated so far, and when there was a new one. */
+  #losses = 0;
+  #lossAt = Number.NEGATIVE_INFINITY;
+  /** When the idle timeout comes at the earliest. */
+  #idleAt = 0;
+  #peerIdleTimeout: number | undefined;
   /** Whether data went to the main thread in this turn. */
   #handedOver = false;
   /** Whether something but packets happened in this turn. */
@@ -102,6 +115,7 @@ export class EngineConnection {
   #answerBy: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
+  #quicTimerAt = Number.POSITIVE_INFINITY;
 
   constructor(id: number, options: EngineConnectionOptions) {
     this.id = id;
@@ -111,6 +125,7 @@ export class EngineConnection {
     this.#isServer = options.isServer;
     this.#path = { from: options.remote, to: options.local };
     this.#startedAt = options.now;
+    this.#ownIdleTimeout = options.idleTimeout;
     this.#emitEvent = options.emit;
     this.#wake = options.wake;
   }
@@ -134,7 +149,7 @@ export class EngineConnection {
   }
 
   /** Feeds a datagram from `from`. What quiche makes of bad ones is its own end, or nothing. */
-  receive(datagram: Uint8Array, from: Address): void {
+  receive(datagram: Uint8Array, from: Address, now: number): void {
     const { host, port } = this.#path.from;
     if (from.port !== port || from.host !== host) this.#path.from = from;
     try {
@@ -142,7 +157,10 @@ export class EngineConnection {
     } catch {
       // A packet that quiche refuses is dropped; a fatal one shows in localError().
     }
+    this.#idleAt = now + this.#idleTimeout();
     this.#sweepLeft = this.#streams.size;
+    // The next packet may confirm the end of a stopped stream, which would lose the code.
+    if (this.#sweepLeft <= SWEEP_AT_ONCE) this.#sweepStopped();
   }
 
   /** Everything but sending: passes on what is new, retries what was blocked. */
@@ -155,16 +173,17 @@ export class EngineConnection {
       this.#readDatagrams();
       this.#sweepStopped();
     }
-    this.#proceedWithClose(now);
-    this.#tellEnd(now);
   }
 
-  /** Writes every packet that may go out now, and sets the timer. */
+  /** Writes every packet that may go out now, tells of an end, and sets the timer. */
   flush(out: PacketWriter, now: number): void {
     if (!this.#waitForAnswer(now)) {
       this.#sendPackets(out, now);
       if (this.#finishing.size > 0) this.#sendFins(out, now);
+      if (this.#stopping.length > 0) this.#sendStops(out, now);
+      if (this.#closing !== undefined && !this.#closeSent) this.#sendClose(out, now);
     }
+    this.#tellEnd(now);
     this.#tellWritten();
     this.#tellDatagramsTaken();
     this.#setTimer(now);
@@ -196,18 +215,18 @@ export class EngineConnection {
   }
 
   /**
-   * Sends FINs that come after the last byte has gone.
+   * Sends FINs that come after the last byte has gone, once that has arrived.
    *
-   * quiche 0.18 takes a stream for complete once all bytes are acknowledged, also where the FIN is
-   * still waiting, and never sends it then. So a FIN is handed over only when it can leave in the
-   * next packet, before any acknowledgement is fed: nothing else waits, and the window has room.
+   * quiche 0.18 takes a stream for complete when all bytes are confirmed, whether the FIN was or
+   * not, and forgets it at the next confirmation. A FIN that still waits then is never sent, and
+   * one that was lost is never repeated; after the confirmation of all bytes it is as safe as they.
    */
   #sendFins(out: PacketWriter, now: number): void {
-    let used = 0;
+    const isAllConfirmed = this.#isAllConfirmed(now);
+    this.#noteLosses(now);
     for (const stream of this.#finishing) {
+      if (!isAllConfirmed && now < this.#finishAt(stream)) continue;
       try {
-        if (this.#quic.streamCapacity(stream.id) - used < FIN_ROOM) continue;
-        used += FIN_LENGTH;
         this.#quic.streamSend(stream.id, nothing, true);
       } catch (error) {
         this.#writeFailed(stream, error);
@@ -215,6 +234,54 @@ export class EngineConnection {
       }
       this.#writingDone(stream);
       this.#dataAt = now;
+    }
+    this.#sendPackets(out, now);
+  }
+
+  /** When the bytes of a stream have arrived by all appearances: no loss, and time enough. */
+  #finishAt(stream: EngineStream): number {
+    return Math.max(stream.wroteAt, this.#lossAt) + this.#arrivalTime();
+  }
+
+  /** How long it takes, ample, until what was sent is confirmed. */
+  #arrivalTime(): number {
+    return 2 * this.#path0().rtt + ARRIVE_MARGIN;
+  }
+
+  #noteLosses(now: number): void {
+    const { lost, retrans } = this.#path0();
+    if (lost + retrans === this.#losses) return;
+    this.#losses = lost + retrans;
+    this.#lossAt = now;
+  }
+
+  #path0(): NativePathStats {
+    return this.#quic.pathStats()[0] ?? noPath;
+  }
+
+  /**
+   * Whether the peer has confirmed everything: then quiche's only timer is that of the idle
+   * timeout, else one to probe or to declare a loss comes first (RFC 9002 §6).
+   */
+  #isAllConfirmed(now: number): boolean {
+    const wait = this.#quic.timeout();
+    return wait === null || now + wait + TIMER_MARGIN >= this.#idleAt;
+  }
+
+  /** The lower one of both sides' idle timeouts (RFC 9000 §10.1). */
+  #idleTimeout(): number {
+    if (this.#connected) this.#peerIdleTimeout ??= this.#quic.stats().peerMaxIdleTimeout;
+    const peers = this.#peerIdleTimeout ?? 0;
+    return peers === 0 ? this.#ownIdleTimeout : Math.min(peers, this.#ownIdleTimeout);
+  }
+
+  /**
+   * Sends STOP_SENDING in packets of its own, after those with acknowledgements: a quiche 0.18 that
+   * gets both in one may forget the stream, and its code, before it can be asked.
+   */
+  #sendStops(out: PacketWriter, now: number): void {
+    for (const { stream, code } of this.#stopping.splice(0)) {
+      this.#shutdown(stream, this.#native.Shutdown.Read, code);
     }
     this.#sendPackets(out, now);
   }
@@ -344,6 +411,7 @@ export class EngineConnection {
       if (taken !== null) this.#exists(stream);
       if (taken === null || (taken === 0 && next.bytes.length > 0)) break;
       this.#dataAt = now;
+      stream.wroteAt = now;
       this.#unsent.add(stream);
       this.#countWritten(stream.id, taken);
       stream.took(taken);
@@ -353,14 +421,17 @@ export class EngineConnection {
         return;
       }
     }
-    if (stream.hasWaiting) this.#blocked.add(stream);
+    if (!stream.hasWaiting) return;
+    this.#blocked.add(stream);
+    if (stream.exists) this.#probe(stream);
   }
 
   #writeFailed(stream: EngineStream, error: unknown): void {
     const fault = nativeFault(error);
-    if (fault.type === "stopped") {
-      this.#emit({ type: "stopped", stream: stream.id, code: fault.code });
-    }
+    // quiche 0.18 forgets a stream, and with it the code of a stop, as soon as the peer confirms the
+    // last bytes; where that came in the same packet as the stop, the code cannot be had.
+    const code = fault.type === "stopped" ? fault.code : 0n;
+    this.#emit({ type: "stopped", stream: stream.id, code });
     this.#writingDone(stream);
   }
 
@@ -390,20 +461,26 @@ export class EngineConnection {
 
   /** Looks for STOP_SENDING on some of the streams that nothing is being written to. */
   #sweepStopped(): void {
-    for (let step = 0; step < SWEEP_STEP && this.#sweepLeft > 0; step++) {
-      this.#sweepLeft--;
-      const next = this.#sweep?.next();
+    const steps = Math.min(this.#sweepLeft, SWEEP_STEP);
+    this.#sweepLeft -= steps;
+    for (let step = 0; step < steps; step++) {
+      let next = this.#sweep?.next();
       if (next === undefined || next.done) {
         this.#sweep = this.#streams.values();
-        continue;
+        next = this.#sweep.next();
       }
+      if (next.done) return;
       const stream = next.value;
-      if (stream.writeDone || !stream.exists) continue;
-      try {
-        this.#quic.streamCapacity(stream.id);
-      } catch (error) {
-        if (nativeFault(error).type === "stopped") this.#writeFailed(stream, error);
-      }
+      if (!stream.writeDone && stream.exists) this.#probe(stream);
+    }
+  }
+
+  /** Asks quiche whether a stream can still be written, and ends writing where not. */
+  #probe(stream: EngineStream): void {
+    try {
+      this.#quic.streamCapacity(stream.id);
+    } catch (error) {
+      this.#writeFailed(stream, error);
     }
   }
 
@@ -465,7 +542,7 @@ export class EngineConnection {
       this.#writingDone(stream);
     } else {
       if (stream.readDone) return;
-      this.#shutdown(stream, this.#native.Shutdown.Read, command.code);
+      this.#stopping.push({ stream, code: command.code });
       this.#readingDone(stream);
     }
   }
@@ -525,9 +602,8 @@ export class EngineConnection {
   }
 
   /** Sends the close once what was written has likely arrived: quiche drops the rest with it. */
-  #proceedWithClose(now: number): void {
-    if (this.#closing === undefined || this.#closeSent) return;
-    if (now < this.#closeAt()) return;
+  #sendClose(out: PacketWriter, now: number): void {
+    if (this.#closing === undefined || now < this.#closeAt(now)) return;
     const { app, code, reason } = this.#closing.close;
     this.#closeSent = true;
     try {
@@ -535,14 +611,15 @@ export class EngineConnection {
     } catch {
       // It has ended otherwise.
     }
+    this.#sendPackets(out, now);
   }
 
-  #closeAt(): number {
+  #closeAt(now: number): number {
     const { deadline } = this.#closing as { deadline: number };
     if (!this.#connected) return 0;
     if (this.#blocked.size > 0 || this.#finishing.size > 0) return deadline;
-    const roundTrip = this.#quic.pathStats()[0]?.rtt ?? 0;
-    return Math.min(deadline, this.#dataAt + 2 * roundTrip + ARRIVE_MARGIN);
+    if (this.#isAllConfirmed(now)) return 0;
+    return Math.min(deadline, this.#dataAt + this.#arrivalTime());
   }
 
   #tellEnd(now: number): void {
@@ -589,16 +666,18 @@ export class EngineConnection {
   #nextTime(now: number): number {
     const wait = this.#quic.timeout();
     // quiche rounds down to milliseconds: one more, so that the time has come for sure.
-    let at = wait === null ? Number.POSITIVE_INFINITY : now + wait + 1;
+    this.#quicTimerAt = wait === null ? Number.POSITIVE_INFINITY : now + wait + 1;
+    let at = this.#quicTimerAt;
     if (!this.#connected && !this.#ended) at = Math.min(at, this.#startedAt + HANDSHAKE_TIMEOUT);
-    if (this.#closing !== undefined && !this.#closeSent) at = Math.min(at, this.#closeAt());
+    if (this.#closing !== undefined && !this.#closeSent) at = Math.min(at, this.#closeAt(now));
+    for (const stream of this.#finishing) at = Math.min(at, this.#finishAt(stream));
     return Math.min(at, this.#answerBy ?? at);
   }
 
   #timerFired(): void {
     this.#timer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
-    this.#quic.onTimeout();
+    if (performance.now() >= this.#quicTimerAt) this.#quic.onTimeout();
     this.#urgent = true;
     this.#wake();
   }

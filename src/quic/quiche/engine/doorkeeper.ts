@@ -19,6 +19,7 @@ import {
 } from "./header.ts";
 import type { Native } from "./native.ts";
 import type { PacketWriter } from "./packet-writer.ts";
+import { refusalPacket } from "./refusal.ts";
 import { openRetryToken, resetToken, retryToken } from "./tokens.ts";
 
 /** Answers per second to packets of unknown connections, after which they get none. */
@@ -27,19 +28,13 @@ const MAX_ANSWERS = 200;
 const MAX_RESET_LENGTH = 42;
 const MIN_RESET_LENGTH = 21;
 
-/** What to do with an Initial: begin a handshake, refuse with an answer, or nothing more. */
-export type Verdict =
-  | {
-      readonly type: "begin";
-      /** Connection ID for our side. */
-      readonly sourceId: Uint8Array;
-      /** The client's first Destination Connection ID where it came back after a Retry. */
-      readonly firstId: Uint8Array | null;
-    }
-  | { readonly type: "refuse" }
-  | { readonly type: "ignore" };
-
-const ignore: Verdict = { type: "ignore" };
+/** How to begin a handshake. */
+export interface Beginning {
+  /** Connection ID for our side. */
+  readonly sourceId: Uint8Array;
+  /** The client's first Destination Connection ID where it came back after a Retry. */
+  readonly firstId: Uint8Array | null;
+}
 
 /** Keeps no state of a client before it begins a handshake, and few answers of any kind. */
 export class Doorkeeper {
@@ -64,22 +59,31 @@ export class Doorkeeper {
     this.#report = new RefusalReport(onEvent);
   }
 
-  /** Decides on a packet, and writes whatever answer needs no connection. */
-  judge(datagram: Uint8Array, header: PacketHeader, from: Address, now: number): Verdict {
+  /**
+   * Decides on a packet, and writes the answer to one that begins nothing, if it gets any.
+   *
+   * @returns `undefined` where no handshake is to begin
+   */
+  judge(
+    datagram: Uint8Array,
+    header: PacketHeader,
+    from: Address,
+    now: number,
+  ): Beginning | undefined {
     switch (header.type) {
       case "initial":
-        if (!mayBegin(datagram, header.destinationId)) return ignore;
+        if (!mayBegin(datagram, header.destinationId)) return undefined;
         return this.#judgeInitial(header, from, now);
       case "unknown-version":
         if (datagram.length >= MIN_INITIAL_LENGTH && this.#mayAnswer(now)) {
           this.#write(versionNegotiation(header.destinationId, header.sourceId), from);
         }
-        return ignore;
+        return undefined;
       case "short":
         this.#reset(datagram.length, header.destinationId, from, now);
-        return ignore;
+        return undefined;
       case "long":
-        return ignore;
+        return undefined;
     }
   }
 
@@ -87,7 +91,7 @@ export class Doorkeeper {
     header: Extract<PacketHeader, { type: "initial" }>,
     from: Address,
     now: number,
-  ): Verdict {
+  ): Beginning | undefined {
     const { retry, secret } = this.#settings;
     const { destinationId, token } = header;
     const firstId =
@@ -96,16 +100,19 @@ export class Doorkeeper {
       retry === "always" || (retry === "under-load" && this.#admission.underLoad(now));
     if (firstId === undefined && wantsProof) {
       this.#retry(header, from);
-      return ignore;
+      return undefined;
     }
     const refusal = this.#admission.enter(from.host, now);
     if (refusal === undefined) {
       // After a Retry, our ID has to be the one that the Retry gave (RFC 9000 §7.3).
       const sourceId = firstId === undefined ? randomId() : destinationId.slice();
-      return { type: "begin", sourceId, firstId: firstId ?? null };
+      return { sourceId, firstId: firstId ?? null };
     }
     this.#report.refused(refusal);
-    return refusal === "handshake-rate" ? ignore : { type: "refuse" };
+    if (refusal !== "handshake-rate") {
+      this.#write(refusalPacket(destinationId, header.sourceId, "too many connections"), from);
+    }
+    return undefined;
   }
 
   #retry(header: Extract<PacketHeader, { type: "initial" }>, from: Address): void {

@@ -6,7 +6,6 @@
  */
 
 import { setImmediate } from "node:timers";
-import { utf8 } from "../../../bytes.ts";
 import type { Certificate } from "../../connection.ts";
 import type {
   Address,
@@ -19,14 +18,13 @@ import type {
 } from "../messages.ts";
 import { clientConfiguration, serverConfiguration } from "./configuration.ts";
 import { EngineConnection } from "./connection.ts";
-import { Doorkeeper, randomId, type Verdict } from "./doorkeeper.ts";
+import { type Beginning, Doorkeeper, randomId } from "./doorkeeper.ts";
 import { readHeader } from "./header.ts";
 import type { Native, NativeConfig, NativeConnection } from "./native.ts";
 import { PacketWriter } from "./packet-writer.ts";
 import { resetToken } from "./tokens.ts";
 
-/** CONNECTION_REFUSED (RFC 9000 §20.1). */
-const CONNECTION_REFUSED = 2;
+/** INTERNAL_ERROR (RFC 9000 §20.1). */
 const INTERNAL_ERROR = 1n;
 const TELL_TAKEN_AFTER = 64 * 1024;
 
@@ -115,47 +113,31 @@ export class Engine {
     if (header === undefined) return;
     const known = this.#byKey.get(keyOf(header.destinationId));
     if (known !== undefined) {
-      known.receive(datagram, from);
+      known.receive(datagram, from, now);
       this.#dirty.add(known);
       return;
     }
-    const verdict = this.#doorkeeper?.judge(datagram, header, from, now);
-    if (verdict?.type === "begin") this.#begin(verdict, datagram, header.destinationId, from, now);
-    else if (verdict?.type === "refuse") this.#refuse(datagram, from);
+    const beginning = this.#doorkeeper?.judge(datagram, header, from, now);
+    if (beginning !== undefined) this.#begin(beginning, datagram, header.destinationId, from, now);
   }
 
   #begin(
-    verdict: Extract<Verdict, { type: "begin" }>,
+    { sourceId, firstId }: Beginning,
     datagram: Uint8Array,
     destinationId: Uint8Array,
     from: Address,
     now: number,
   ): void {
-    const connection = this.#accept(verdict.sourceId, verdict.firstId, from);
+    if (this.#settings.role !== "server") return;
+    const { local, secret } = this.#settings;
+    const config = this.#serverConfig as NativeConfig;
+    config.setStatelessResetToken(toBigInt(resetToken(secret, sourceId)));
+    const connection = this.#native.Connection.accept(sourceId, firstId, local, from, config);
     const id = ++this.#lastNumber;
     // The client uses the ID that it chose until it has seen ours.
-    this.#add(id, connection, from, [verdict.sourceId, destinationId], now).receive(datagram, from);
-  }
-
-  #accept(sourceId: Uint8Array, firstId: Uint8Array | null, from: Address): NativeConnection {
-    const config = this.#serverConfig as NativeConfig;
-    if (this.#settings.role === "server") {
-      config.setStatelessResetToken(toBigInt(resetToken(this.#settings.secret, sourceId)));
-    }
-    return this.#native.Connection.accept(sourceId, firstId, this.#settings.local, from, config);
-  }
-
-  /** Answers an Initial with CONNECTION_CLOSE, keeping nothing. */
-  #refuse(datagram: Uint8Array, from: Address): void {
-    const connection = this.#accept(randomId(), null, from);
-    try {
-      connection.recv(datagram, { from, to: this.#settings.local });
-      connection.close(false, CONNECTION_REFUSED, utf8("too many connections"));
-      const sent = connection.send(this.#out.room);
-      if (sent !== null) this.#out.push(sent[0], from);
-    } catch {
-      // It was no Initial after all.
-    }
+    const ids = [sourceId, destinationId];
+    const { idleTimeout } = this.#settings.transport;
+    this.#add(id, connection, from, ids, idleTimeout, now).receive(datagram, from, now);
   }
 
   #connect(id: number, settings: ConnectSettings, now: number): void {
@@ -178,7 +160,8 @@ export class Engine {
       this.#events.push({ type: "closed", connection: id, close });
       return;
     }
-    this.#dirty.add(this.#add(id, connection, settings.remote, [sourceId], now));
+    const { idleTimeout } = settings.transport;
+    this.#add(id, connection, settings.remote, [sourceId], idleTimeout, now);
   }
 
   #add(
@@ -186,6 +169,7 @@ export class Engine {
     connection: NativeConnection,
     remote: Address,
     ids: readonly Uint8Array[],
+    idleTimeout: number,
     now: number,
   ): EngineConnection {
     const added = new EngineConnection(id, {
@@ -195,6 +179,7 @@ export class Engine {
       local: this.#settings.local,
       remote,
       now,
+      idleTimeout,
       emit: (event: ConnectionEvent) => this.#events.push(event),
       wake: () => {
         this.#dirty.add(added);

@@ -55,10 +55,20 @@ export interface NativeConnection {
   applicationProto(): Uint8Array;
   serverName(): string | null;
   peerCertChain(): Uint8Array[] | null;
-  pathStats(): readonly { readonly rtt: number }[];
+  /** 0 where the peer sets no idle timeout. */
+  stats(): { readonly peerMaxIdleTimeout: number };
+  pathStats(): readonly NativePathStats[];
   close(app: boolean, code: number, reason: Uint8Array): unknown;
   peerError(): NativeCloseInfo | null;
   localError(): NativeCloseInfo | null;
+}
+
+export interface NativePathStats {
+  /** Smoothed round trip, in milliseconds. */
+  readonly rtt: number;
+  /** Packets taken for lost, and frames sent again. */
+  readonly lost: number;
+  readonly retrans: number;
 }
 
 export interface NativeCloseInfo {

@@ -18,6 +18,8 @@ export class EngineStream {
   writeDone: boolean;
   /** Bytes passed on to the main thread that it has not read. */
   unread = 0;
+  /** When quiche last took bytes. */
+  wroteAt = 0;
   /** Whether quiche knows the stream: one of ours exists there from the first operation on. */
   exists: boolean;
   readonly #waiting: Waiting[] = [];

@@ -1,0 +1,8 @@
+/** QUIC connections on Bun: the quiche back-end at both ends. */
+
+import { connectionScenarios } from "../quic/connection-scenarios.ts";
+import { streamScenarios } from "../quic/stream-scenarios.ts";
+
+const backends = { server: "quiche", client: "quiche" } as const;
+streamScenarios(backends);
+connectionScenarios(backends);
