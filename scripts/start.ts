@@ -1,7 +1,7 @@
 /**
  * `npm start`: a MoQ-LB on this machine in one step. Makes a development key and store where there
- * are none, publishes the draft's meeting example into an empty store, serves, keeps the snapshot
- * fresh, and prints what to try. Runs on Deno and on Bun.
+ * are none, publishes the draft's meeting example into an empty store, serves, starts the relays of
+ * the example, keeps the snapshot fresh, and prints what to try. Runs on Deno and on Bun.
  */
 
 import process from "node:process";
@@ -14,6 +14,7 @@ import {
   type SessionAddresses,
   signalled,
 } from "../workers/serve.ts";
+import { publishWithRelays, startRelays } from "./relays.ts";
 
 /** Seconds; the instance of this demo refuses to place requests after an hour without an agent. */
 const maximumAge = 3600;
@@ -31,19 +32,26 @@ function announce(
   { url, sessions }: RunningInstance,
   directory: string,
   version: number,
-  example: boolean,
+  relays: readonly string[],
 ): void {
   const yard = process.env.YARDMASTER_YARD ?? "npm run -s yard --";
+  const service = sessions.quic ?? sessions.webSocket;
   console.log(`
 Yardmaster answers on ${url}
-  snapshot  version ${version}${example ? " (the meeting example: r1, r2, r3)" : ""}, maximum age ${maximumAge} s
-  home      ${directory} (development key, local store)
+  snapshot  version ${version}, maximum age ${maximumAge} s
+  home      ${directory} (development key and certificate, local store)
   policy    allow-all: everybody may ask for everything; for development alone
 
 Live MOQT sessions, drafts 18 to 22, come in at
 ${sessionLines(sessions)}
 
-Try, in another terminal:
+Three relays that form one network run beside it
+${relays.map((uri) => `  ${uri}`).join("\n")}
+
+Try, in other terminals:
+
+  ${yard} sub ${service} example.2ecom-m1 video
+  echo hello | ${yard} pub ${service} example.2ecom-m1 video -
 
   curl -si ${url}/redirect/subscribe/example.2ecom-m1--video
 
@@ -91,18 +99,22 @@ async function main(): Promise<void> {
     YARDMASTER_STORE: `file:${home.directory}/store`,
     YARDMASTER_LAST_KNOWN_GOOD: `file:${home.directory}/last-known-good`,
   });
-  const { contents, published } = await ensureDevelopmentHome({ home, now: Date.now() });
+  const { published } = await ensureDevelopmentHome({ home, now: Date.now() });
+  const relays = await startRelays(home.directory, ({ relay, type, name }) =>
+    console.log(`relay ${relay}: ${type} ${name}`),
+  );
+  const moved = await publishWithRelays(home, relays.uris, Date.now());
   await running.refresh();
   const keepFresh = setInterval(() => {
     republish({ home, now: Date.now() }).catch((error) =>
       console.error(`yardmaster: the snapshot could not be published again: ${error.message}`),
     );
   }, republishEvery);
-  announce(running, home.directory, published.version, contents === "example");
+  announce(running, home.directory, (moved ?? published).version, [...relays.uris.values()]);
 
   await signalled();
   clearInterval(keepFresh);
-  await running.close();
+  await Promise.all([running.close(), relays.close()]);
   process.exit(0);
 }
 

@@ -31,9 +31,11 @@ import type { SessionListenSettings, SessionSettings } from "./session-settings.
 /** Best first, as servers choose. */
 const protocols = drafts.map(draftName);
 
+/** Whoever serves the sessions: a balancer, or in a demonstration, a relay. */
+export type SessionServer = Pick<RedirectServer, "refusalOf" | "serve">;
+
 export interface SessionListenerOptions {
-  /** Serves the sessions. */
-  readonly server: RedirectServer;
+  readonly server: SessionServer;
   /** Literal IP address. */
   readonly hostname: string;
   readonly listen: SessionListenSettings;
@@ -213,7 +215,7 @@ async function listenOnTcp(
 }
 
 async function serveSessions(
-  server: RedirectServer,
+  server: SessionServer,
   accept: () => Promise<Transport | null>,
 ): Promise<void> {
   for (let next = await accept(); next !== null; next = await accept()) void server.serve(next);
@@ -222,7 +224,7 @@ async function serveSessions(
 /** Whether a CONNECT request becomes a session, and in which draft. */
 function decide(
   offer: Pick<SessionOffer, "authority" | "path" | "origin" | "protocols"> & { remote: string },
-  server: RedirectServer,
+  server: SessionServer,
   { origins }: SessionSettings,
 ): SessionDecision {
   const { authority, path, origin, protocols: offered, remote } = offer;

@@ -5,10 +5,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeControlMessage, draftName, drafts, type RequestError } from "../../src/moqt/mod.ts";
+import { connectQuic } from "../../src/quic/mod.ts";
+import { quicTransport } from "../../src/transport/quic.ts";
+import { RawPeer } from "../support/raw-peer.ts";
+import { requestBytes } from "../support/redirect-bed.ts";
 import { bun, launch, type RunningProcess, root, withDirectory } from "./processes.ts";
 
 const startCommand = ["node", join(root, "scripts", "launch.mjs"), "start"];
 const answersOn = /Yardmaster answers on (http:\S+)/;
+
+function bigints(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
+}
 
 function yard(...args: string[]): { status: number; stdout: Buffer } {
   const result = Bun.spawnSync([bun, join(root, "src", "cli", "yard.ts"), ...args]);
@@ -37,7 +45,7 @@ describe("npm start", () => {
       redirect: "manual",
     });
     expect(response.status).toBe(307);
-    expect(response.headers.get("location")).toBe("https://r2.example/moq");
+    expect(response.headers.get("location")).toBe(relayUri("r2"));
     expect(response.headers.get("cache-control")).toBe("no-store");
   });
 
@@ -65,12 +73,55 @@ describe("npm start", () => {
       expect(answer.type).toBe("REQUEST_ERROR");
       expect(answer.errorCode).toBe(0x34n);
       expect(answer.retryInterval).toBe(0n);
-      expect(answer.redirect?.connectUri).toBe("https://r2.example/moq");
+      expect(answer.redirect?.connectUri).toBe(relayUri("r2"));
       const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
       expect(answer.redirect?.trackNamespace.map(text)).toEqual(["example.com", "m1"]);
       expect(text(answer.redirect?.trackName as Uint8Array)).toBe("video");
     });
   }
+
+  /** The URI of a relay, as it was printed. */
+  function relayUri(rid: string): string {
+    const uri = instance.output().match(new RegExp(`moqt://127\\.0\\.0\\.1:\\d+/${rid}`))?.[0];
+    expect(uri).toBeDefined();
+    return uri as string;
+  }
+
+  /** A client of a service at a moqt URI that has been printed, and takes its certificate. */
+  async function clientOf(uri: string): Promise<RawPeer> {
+    const hash = /SHA-256 (\S+=)/.exec(instance.output())?.[1] as string;
+    const connection = await connectQuic({
+      hostname: "127.0.0.1",
+      port: Number(/:(\d+)\//.exec(uri)?.[1]),
+      alpn: ["moqt-22"],
+      certificateHashes: [new Uint8Array(Buffer.from(hash, "base64"))],
+    });
+    const peer = new RawPeer(quicTransport(connection));
+    await peer.setup();
+    return peer;
+  }
+
+  test("redirects a session to a relay that is there, on the same certificate [LB-EX-1, LB-KEY-4]", async () => {
+    const service = /moqt:\/\/127\.0\.0\.1:\d+\/moqt/.exec(instance.output())?.[0] as string;
+    const balancer = await clientOf(service);
+    const asked = requestBytes("SUBSCRIBE", "example.2ecom-m1--video");
+    const { redirect } = await balancer.refusal(asked);
+    expect(redirect?.connectUri).toBe(relayUri("r2"));
+    const relay = await clientOf(redirect?.connectUri as string);
+    const setup = await relay.controlMessage();
+    expect(JSON.stringify(setup, bigints)).toContain("relay r2");
+    await relay.open(asked);
+    await instance.printed(/relay r2: SUBSCRIBE example\.2ecom-m1--video/);
+    for (const peer of [balancer, relay]) peer.transport.close(0n, "");
+  });
+
+  test("says where live sessions come in, and what to try there", () => {
+    const output = instance.output();
+    expect(output).toMatch(/moqt:\/\/127\.0\.0\.1:\d+\/moqt +raw QUIC, by quinn/);
+    expect(output).toMatch(/https:\/\/127\.0\.0\.1:\d+\/moqt +WebTransport over HTTP\/3/);
+    expect(output).toContain(`${url.replace("http", "ws")}/moqt`);
+    expect(output).toMatch(/sub moqt:\/\/127\.0\.0\.1:\d+\/moqt example\.2ecom-m1 video/);
+  });
 
   test("prints three commands to try, with the port it really has", () => {
     const output = instance.output();

@@ -1,0 +1,95 @@
+/**
+ * Three small relays on this machine, for `npm start`: one network, as the relays behind a MoQ-LB
+ * are, so that tracks can be seen to travel.
+ */
+
+import { readCurrent } from "../src/cli/current.ts";
+import { type Home, readTrustedKeys } from "../src/cli/home.ts";
+import { meetingExample } from "../src/cli/meeting.ts";
+import { type Published, publishLocally } from "../src/cli/publish.ts";
+import { listenForSessions } from "../src/instance/listeners.ts";
+import { defaultSessionLimits } from "../src/moq-lb/mod.ts";
+import { type JsonSnapshot, snapshotToJson } from "../src/snapshot/mod.ts";
+import { Relay, RelayNetwork, type SeenRequest } from "./relay/mod.ts";
+
+export interface LocalRelays {
+  /** Connect URI of each, by RID. */
+  readonly uris: ReadonlyMap<string, string>;
+  close(): Promise<void>;
+}
+
+const hostname = "127.0.0.1";
+
+/** The RIDs of the example. */
+const rids = (meetingExample.relays as readonly { rid: string }[]).map(({ rid }) => rid);
+
+/** URIs that an earlier start gave to relays, with the RID as path. */
+const localUri = /^moqt:\/\/127\.0\.0\.1:\d+\/(r\d)$/;
+
+/**
+ * Starts the relays of the example at free ports.
+ *
+ * @param directory where the certificate for development is kept, which they show
+ * @param onRequest told of each request that a relay gets
+ */
+export async function startRelays(
+  directory: string,
+  onRequest: (request: SeenRequest) => void,
+): Promise<LocalRelays> {
+  const network = new RelayNetwork();
+  const started = await Promise.all(
+    rids.map(async (rid) => {
+      const relay = new Relay({ name: rid, network, onRequest });
+      const path = `/${rid}`;
+      const listeners = await listenForSessions({
+        server: { refusalOf: () => undefined, serve: (transport) => relay.serve(transport) },
+        hostname,
+        listen: { port: 0, developmentDirectory: directory },
+        sessions: { path, limits: defaultSessionLimits, drainTimeout: 0 },
+        log() {},
+      });
+      return { rid, uri: `moqt://${hostname}:${listeners.udpPort}${path}`, relay, listeners };
+    }),
+  );
+  return {
+    uris: new Map(started.map(({ rid, uri }) => [rid, uri])),
+    async close() {
+      for (const { relay } of started) relay.drain();
+      await Promise.all(started.map(({ listeners }) => listeners.close()));
+    },
+  };
+}
+
+/**
+ * Publishes the snapshot of the home anew with the relays of the example at their URIs of today. A
+ * pool of other relays is left as it is.
+ *
+ * @returns what was published, if anything was
+ */
+export async function publishWithRelays(
+  home: Home,
+  uris: LocalRelays["uris"],
+  now: number,
+): Promise<Published | undefined> {
+  const { verified } = await readCurrent(home, await readTrustedKeys(home.keys), now);
+  if (verified === undefined) return undefined;
+  const snapshot = snapshotToJson(verified.snapshot);
+  const moved = withRelays(snapshot, uris);
+  if (moved === undefined) return undefined;
+  return await publishLocally(moved, { home, now, next: true });
+}
+
+/** The snapshot with relays of the example moved to `uris`; `undefined` where it has none. */
+function withRelays(snapshot: JsonSnapshot, uris: LocalRelays["uris"]): JsonSnapshot | undefined {
+  let found = false;
+  const relays = snapshot.relays.map((relay) => {
+    const rid = typeof relay.rid === "string" ? relay.rid : "";
+    const isExample =
+      relay.uri === `https://${rid}.example/moq` || localUri.exec(relay.uri)?.[1] === rid;
+    const uri = isExample ? uris.get(rid) : undefined;
+    if (uri === undefined) return relay;
+    found = true;
+    return { ...relay, uri };
+  });
+  return found ? { ...snapshot, relays } : undefined;
+}
