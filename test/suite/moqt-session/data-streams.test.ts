@@ -165,6 +165,10 @@ describe("a datagram", () => {
 describe("a closed session", () => {
   test("hears and does nothing more", () => {
     const driven = readyServer();
+    // The control stream, a request, and a data stream are each in the middle of something.
+    driven.feed(0, "1000").request("03000a");
+    driven.feed(driven.open("uni"), "14");
+    assert.equal(driven.core.bufferedBytes, 6);
     driven.take(driven.core.close("UNAUTHORIZED", "not you", 0));
     assert.deepEqual(driven.actions.at(-1), { type: "close", code: 2n, reason: "not you" });
     assert.equal(driven.core.isClosed, true);

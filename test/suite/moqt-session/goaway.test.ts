@@ -172,7 +172,7 @@ describe("GOAWAY of ours on the control stream", () => {
     }
   });
 
-  test("closes the session at its timeout where requests are open [GA-10]", () => {
+  test("closes the session at its timeout where requests are open", () => {
     const driven = readyServer();
     const request = driven.request(requestBytes("SUBSCRIBE", 0n));
     driven.take(driven.core.goaway({ timeout: 100 }, 0));

@@ -275,7 +275,7 @@ describe("an update", () => {
     assert.equal(namespace.driven.closed, "PROTOCOL_VIOLATION");
   });
 
-  test("over the peer's limit closes the session [LB-SEC-28]", () => {
+  test("over our limit closes the session", () => {
     for (const draft of [19, 20, 21, 22] as const) {
       const driven = readyServer({
         draft,
@@ -383,6 +383,18 @@ describe("FIN", () => {
     ours.driven.take(ours.driven.core.send(ours.request, messages.PUBLISH_DONE, 0));
     assert.match(ours.driven.sent(ours.request), / fin$/);
     assert.equal(ours.driven.core.openRequests, 0);
+  });
+
+  test("is not undone by a reset that comes after it", () => {
+    const { driven, request } = granted("SUBSCRIBE");
+    driven.finish(request).reset(request);
+    assert.deepEqual(driven.eventsOf("requestCancelled"), []);
+    assert.equal(driven.core.openRequests, 1);
+    const ours = asked("SUBSCRIBE");
+    ours.driven.take(ours.driven.core.finish(ours.request, 0));
+    ours.driven.stop(ours.request);
+    assert.deepEqual(ours.driven.eventsOf("requestCancelled"), []);
+    assert.equal(ours.driven.core.openRequests, 1);
   });
 
   test("of a publisher waits for the answer that is owed to its PUBLISH", () => {

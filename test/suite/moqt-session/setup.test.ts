@@ -20,6 +20,7 @@ import {
   readyServer,
   requestBytes,
   resetCode,
+  smallest,
   vector,
   whole,
   withEveryCut,
@@ -387,6 +388,7 @@ describe("the control stream of the peer", () => {
     assertMisuse("OUT_OF_PLACE", () => driven.core.start(0));
     const core = new SessionCore({ role: "client", draft: 22, transport: "quic" });
     assertMisuse("OUT_OF_PLACE", () => core.goaway({}, 0));
+    assertMisuse("OUT_OF_PLACE", () => core.request(smallest.SUBSCRIBE(22), 0));
   });
 
   test("that the transport cannot open ends the session", () => {
