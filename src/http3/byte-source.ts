@@ -5,7 +5,7 @@
  */
 
 import { concatBytes } from "../bytes.ts";
-import { quicVarintLength, readQuicVarint } from "./quic-varint.ts";
+import { type DecodedQuicVarint, quicVarintLength, readQuicVarint } from "./quic-varint.ts";
 
 /** What a `ByteSource` reads from: a QUIC stream, the body of a message. */
 export interface ReadableBytes {
@@ -19,7 +19,9 @@ export interface ReadableBytes {
  */
 export class ByteSource implements ReadableBytes {
   readonly #from: ReadableBytes;
-  #held: Uint8Array = new Uint8Array(0);
+  /** What arrived last, of which the bytes before `#at` were handed out. */
+  #bytes: Uint8Array = new Uint8Array(0);
+  #at = 0;
   #ended = false;
 
   constructor(from: ReadableBytes) {
@@ -28,7 +30,7 @@ export class ByteSource implements ReadableBytes {
 
   /** How many bytes have arrived and were not asked for yet. */
   get held(): number {
-    return this.#held.length;
+    return this.#bytes.length - this.#at;
   }
 
   /**
@@ -36,39 +38,43 @@ export class ByteSource implements ReadableBytes {
    * clean end (0) from one inside the integer.
    */
   async varint(): Promise<bigint | undefined> {
-    const value = await this.peekVarint();
-    if (value !== undefined) this.#drop(quicVarintLength(this.#held[0] as number));
-    return value;
+    if (!this.#holdsVarint && !(await this.#fillVarint())) return undefined;
+    const decoded = readQuicVarint(this.#bytes, this.#at) as DecodedQuicVarint;
+    this.#at += decoded.length;
+    return decoded.value;
   }
 
   /** Like `varint`, but leaves its bytes to be read again. */
   async peekVarint(): Promise<bigint | undefined> {
-    if (!(await this.#hold(1))) return undefined;
-    if (!(await this.#hold(quicVarintLength(this.#held[0] as number)))) return undefined;
-    return readQuicVarint(this.#held)?.value;
+    if (!this.#holdsVarint && !(await this.#fillVarint())) return undefined;
+    return readQuicVarint(this.#bytes, this.#at)?.value;
   }
 
   /** The next `length` bytes; `undefined` where fewer are left. */
   async take(length: number): Promise<Uint8Array | undefined> {
-    if (!(await this.#hold(length))) return undefined;
-    const taken = this.#held.subarray(0, length);
-    this.#drop(length);
-    return taken;
+    if (this.held < length && !(await this.#fill(length))) return undefined;
+    return this.#handOut(length);
   }
 
   /** The next bytes, at least one and at most `max`; `null` at the end. */
   async read(max = Number.POSITIVE_INFINITY): Promise<Uint8Array | null> {
-    if (!(await this.#hold(1))) return null;
-    const taken = this.#held.subarray(0, max);
-    this.#drop(taken.length);
-    return taken;
+    if (this.held === 0 && !(await this.#fill(1))) return null;
+    return this.#handOut(Math.min(max, this.held));
+  }
+
+  get #holdsVarint(): boolean {
+    return this.held > 0 && this.held >= quicVarintLength(this.#bytes[this.#at] as number);
+  }
+
+  async #fillVarint(): Promise<boolean> {
+    if (this.held === 0 && !(await this.#fill(1))) return false;
+    return this.#holdsVarint || this.#fill(quicVarintLength(this.#bytes[this.#at] as number));
   }
 
   /** Waits until `length` bytes are held. Keeps only what arrives, however large `length` is. */
-  async #hold(length: number): Promise<boolean> {
-    if (this.#held.length >= length) return true;
-    const parts = [this.#held];
-    let sum = this.#held.length;
+  async #fill(length: number): Promise<boolean> {
+    const parts = this.held === 0 ? [] : [this.#bytes.subarray(this.#at)];
+    let sum = this.held;
     while (sum < length && !this.#ended) {
       const bytes = await this.#from.read();
       if (bytes === null) this.#ended = true;
@@ -77,13 +83,15 @@ export class ByteSource implements ReadableBytes {
         sum += bytes.length;
       }
     }
-    // Mostly nothing was held, and one piece is enough.
-    if (parts[1] !== undefined)
-      this.#held = sum === parts[1].length ? parts[1] : concatBytes(...parts);
+    const [only = this.#bytes.subarray(this.#at)] = parts;
+    this.#bytes = parts.length > 1 ? concatBytes(...parts) : only;
+    this.#at = 0;
     return sum >= length;
   }
 
-  #drop(length: number): void {
-    this.#held = this.#held.subarray(length);
+  #handOut(length: number): Uint8Array {
+    const start = this.#at;
+    this.#at += length;
+    return this.#bytes.subarray(start, this.#at);
   }
 }

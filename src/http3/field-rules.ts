@@ -19,6 +19,11 @@ const connectionSpecific: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+/** Whether the value of a field, or of a pseudo-header field, has legal characters only. */
+export function isLegalValue(value: string): boolean {
+  return legalValue.test(value);
+}
+
 /** Where a field line stands. */
 export type FieldPlace = "request" | "response" | "trailers";
 
@@ -29,7 +34,7 @@ export type FieldPlace = "request" | "response" | "trailers";
 export function fieldProblem({ name, value }: Field, place: FieldPlace): string | undefined {
   if (name.startsWith(":")) return "a pseudo-header field stands after other fields or in trailers";
   if (!legalName.test(name)) return "a field name has an illegal character";
-  if (!legalValue.test(value)) return "a field value has an illegal character";
+  if (!isLegalValue(value)) return "a field value has an illegal character";
   if (connectionSpecific.has(name)) return `${name} does not exist in HTTP/3`;
   if (name === "te" && (place !== "request" || value.toLowerCase() !== "trailers")) {
     return "te can only say trailers, in a request";

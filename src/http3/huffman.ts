@@ -6,6 +6,7 @@
 
 import { EOS, huffmanCodeLengths } from "./huffman-code-lengths.ts";
 
+const codeLengths = Uint8Array.from(huffmanCodeLengths);
 const codes = canonicalCodes();
 
 /**
@@ -20,64 +21,70 @@ const INVALID = 0x8000_0000;
 const finalStates = new Uint8Array(256);
 buildSteps();
 
-/** Bytes that `encodeHuffman` makes of `bytes`. */
-export function huffmanLength(bytes: Uint8Array): number {
+/** Bytes that the code words of `text` take; it holds one byte per character. */
+export function huffmanLength(text: string): number {
   let bits = 0;
-  for (const byte of bytes) bits += huffmanCodeLengths[byte] as number;
-  return Math.ceil(bits / 8);
-}
-
-/** The code words of `bytes`, filled up to a whole byte with one bits. */
-export function encodeHuffman(bytes: Uint8Array): Uint8Array {
-  const encoded = new Uint8Array(huffmanLength(bytes));
-  let offset = 0;
-  let room = 8;
-  for (const byte of bytes) {
-    const code = codes[byte] as number;
-    let left = huffmanCodeLengths[byte] as number;
-    while (left > 0) {
-      const taken = Math.min(left, room);
-      left -= taken;
-      room -= taken;
-      const bits = (code >>> left) & ((1 << taken) - 1);
-      encoded[offset] = (encoded[offset] as number) | (bits << room);
-      if (room === 0) {
-        offset++;
-        room = 8;
-      }
-    }
-  }
-  if (room < 8) encoded[offset] = (encoded[offset] as number) | ((1 << room) - 1);
-  return encoded;
+  for (let i = 0; i < text.length; i++) bits += codeLengths[text.charCodeAt(i)] as number;
+  return (bits + 7) >> 3;
 }
 
 /**
- * The bytes behind `encoded`.
+ * Writes the code words of `text` at `offset`, filled up to a whole byte with one bits.
+ *
+ * @returns the offset after them
+ */
+export function writeHuffman(text: string, target: Uint8Array, offset: number): number {
+  let end = offset;
+  // Less than a byte is left over from one symbol to the next; with 30 bits more that is too much
+  // for the 32 bits of an integer, so a code word is taken in two halves.
+  let held = 0;
+  let bits = 0;
+  for (let i = 0; i < text.length; i++) {
+    const symbol = text.charCodeAt(i);
+    const code = codes[symbol] as number;
+    let left = codeLengths[symbol] as number;
+    while (left > 0) {
+      const taken = Math.min(left, 15);
+      left -= taken;
+      held = (held << taken) | ((code >>> left) & ((1 << taken) - 1));
+      bits += taken;
+      while (bits >= 8) {
+        bits -= 8;
+        target[end++] = held >>> bits;
+      }
+      held &= (1 << bits) - 1;
+    }
+  }
+  if (bits > 0) target[end++] = (held << (8 - bits)) | (0xff >> bits);
+  return end;
+}
+
+/**
+ * The text behind `encoded`, one byte per character.
  *
  * @returns `undefined` where EOS occurs, or where the padding is longer than 7 bits or holds a zero
  */
-export function decodeHuffman(encoded: Uint8Array): Uint8Array | undefined {
-  // Five bits make the shortest symbol.
-  const decoded = new Uint8Array(Math.floor((encoded.length * 8) / 5));
-  let length = 0;
+export function decodeHuffman(encoded: Uint8Array): string | undefined {
+  let text = "";
   let state = 0;
-  for (const byte of encoded) {
+  for (let i = 0; i < encoded.length; i++) {
+    const byte = encoded[i] as number;
     for (let shift = 4; shift >= 0; shift -= 4) {
       const step = steps[(state << 4) | ((byte >> shift) & 0xf)] as number;
       if (step === INVALID) return undefined;
-      if ((step & EMITS) !== 0) decoded[length++] = step & 0xff;
+      if ((step & EMITS) !== 0) text += String.fromCharCode(step & 0xff);
       state = step >>> 9;
     }
   }
-  return finalStates[state] === 1 ? decoded.subarray(0, length) : undefined;
+  return finalStates[state] === 1 ? text : undefined;
 }
 
 /** The code word of each symbol, right-aligned. */
-function canonicalCodes(): number[] {
+function canonicalCodes(): Uint32Array {
   const symbols = huffmanCodeLengths.map((_, symbol) => symbol);
-  const length = (symbol: number) => huffmanCodeLengths[symbol] as number;
+  const length = (symbol: number) => codeLengths[symbol] as number;
   symbols.sort((a, b) => length(a) - length(b) || a - b);
-  const words: number[] = [];
+  const words = new Uint32Array(symbols.length);
   let next = 0;
   let previous = length(symbols[0] as number);
   for (const symbol of symbols) {
@@ -93,7 +100,7 @@ function buildSteps(): void {
   const children = [0, 0];
   for (const [symbol, code] of codes.entries()) {
     let node = 0;
-    for (let left = (huffmanCodeLengths[symbol] as number) - 1; left > 0; left--) {
+    for (let left = (codeLengths[symbol] as number) - 1; left > 0; left--) {
       const at = 2 * node + ((code >>> left) & 1);
       if (children[at] === 0) {
         children[at] = children.length / 2;

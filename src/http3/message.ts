@@ -6,7 +6,7 @@
  */
 
 import type { Field } from "./field.ts";
-import { fieldProblem, lengthProblem } from "./field-rules.ts";
+import { fieldProblem, isLegalValue, lengthProblem } from "./field-rules.ts";
 
 /** The head of a request. */
 export interface RequestHead {
@@ -114,10 +114,7 @@ function split(
   for (const field of fields.slice(0, count)) {
     if (!known.includes(field.name)) throw fault(`a ${place} has an unknown pseudo-header field`);
     if (pseudo.has(field.name)) throw fault(`${field.name} occurs twice`);
-    // The value follows the rule of ordinary ones; what it says is checked by its name.
-    if (fieldProblem({ name: "x", value: field.value }, place) !== undefined) {
-      throw fault(`${field.name} has an illegal character`);
-    }
+    if (!isLegalValue(field.value)) throw fault(`${field.name} has an illegal character`);
     pseudo.set(field.name, field.value);
   }
   const headers = fields.slice(count);

@@ -4,12 +4,12 @@
  * @module
  */
 
-import { decodeHuffman, encodeHuffman, huffmanLength } from "./huffman.ts";
+import { decodeHuffman, huffmanLength, writeHuffman } from "./huffman.ts";
 
 /** More bytes than a 62-bit integer can need (RFC 9204 §4.1.1). */
 const LONGEST_CONTINUATION = 9;
 
-/** Reads from front to back; what does not parse throws the error that `fault` makes. */
+/** Received bytes, read from front to back; what does not parse throws the error that `fault` makes. */
 export class PrefixedReader {
   readonly #bytes: Uint8Array;
   readonly #fault: (message: string) => Error;
@@ -59,44 +59,58 @@ export class PrefixedReader {
     if (!huffman) return characters(raw);
     const decoded = decodeHuffman(raw);
     if (decoded === undefined) throw this.#fault("a string is no Huffman code");
-    return characters(decoded);
+    return decoded;
   }
 }
 
-/** Adds `value` to `target`, with `pattern` in the bits above its `prefix` bits. */
-export function writePrefixedInteger(
-  target: number[],
-  pattern: number,
-  prefix: number,
-  value: number,
-): void {
-  const mask = (1 << prefix) - 1;
-  if (value < mask) {
-    target.push(pattern | value);
-    return;
+/** Bytes to be sent, written from front to back. */
+export class PrefixedWriter {
+  #bytes = new Uint8Array(256);
+  #length = 0;
+
+  /** Writes `value`, with `pattern` in the bits above its `prefix` bits. */
+  integer(pattern: number, prefix: number, value: number): void {
+    this.#reserve(LONGEST_CONTINUATION + 1);
+    const mask = (1 << prefix) - 1;
+    if (value < mask) {
+      this.#bytes[this.#length++] = pattern | value;
+      return;
+    }
+    this.#bytes[this.#length++] = pattern | mask;
+    let rest = value - mask;
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) {
+      this.#bytes[this.#length++] = 0x80 | (rest % 0x80);
+    }
+    this.#bytes[this.#length++] = rest;
   }
-  target.push(pattern | mask);
-  let rest = value - mask;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target.push(0x80 | (rest % 0x80));
-  target.push(rest);
+
+  /** Writes `text`, Huffman coded where that is shorter; it has no characters above 0xff. */
+  text(pattern: number, prefix: number, text: string): void {
+    const coded = huffmanLength(text);
+    const huffman = coded < text.length;
+    this.integer(pattern | (huffman ? 1 << prefix : 0), prefix, huffman ? coded : text.length);
+    this.#reserve(text.length);
+    if (huffman) this.#length = writeHuffman(text, this.#bytes, this.#length);
+    else for (let i = 0; i < text.length; i++) this.#bytes[this.#length++] = text.charCodeAt(i);
+  }
+
+  /** A copy of what has been written. */
+  toBytes(): Uint8Array {
+    return this.#bytes.slice(0, this.#length);
+  }
+
+  #reserve(more: number): void {
+    const needed = this.#length + more;
+    if (needed <= this.#bytes.length) return;
+    const grown = new Uint8Array(Math.max(needed, 2 * this.#bytes.length));
+    grown.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = grown;
+  }
 }
 
-/** Adds `text`, Huffman coded where that is shorter; characters above 0xff cannot occur. */
-export function writePrefixedText(
-  target: number[],
-  pattern: number,
-  prefix: number,
-  text: string,
-): void {
-  const raw = Uint8Array.from(text, (character) => character.charCodeAt(0));
-  const huffman = huffmanLength(raw) < raw.length;
-  const bytes = huffman ? encodeHuffman(raw) : raw;
-  writePrefixedInteger(target, pattern | (huffman ? 1 << prefix : 0), prefix, bytes.length);
-  for (const byte of bytes) target.push(byte);
-}
-
+/** A text with one character for each byte. */
 function characters(bytes: Uint8Array): string {
   let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
+  for (let i = 0; i < bytes.length; i++) text += String.fromCharCode(bytes[i] as number);
   return text;
 }

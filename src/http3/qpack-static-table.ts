@@ -110,19 +110,25 @@ const rows: readonly (readonly [name: string, value: string])[] = [
 
 export const staticTable: readonly Field[] = rows.map(([name, value]) => ({ name, value }));
 
-const indexByName = new Map<string, number>();
-const indexByField = new Map<string, number>();
+/** Where a name first stands, and where each of its values does. */
+interface Entry {
+  readonly first: number;
+  readonly values: Map<string, number>;
+}
+
+const entries = new Map<string, Entry>();
 for (const [index, { name, value }] of staticTable.entries()) {
-  if (!indexByName.has(name)) indexByName.set(name, index);
-  indexByField.set(`${name}\n${value}`, index);
+  const entry = entries.get(name) ?? { first: index, values: new Map() };
+  entry.values.set(value, index);
+  entries.set(name, entry);
 }
 
 /** Index of the first entry called `name`. */
 export function staticNameIndex(name: string): number | undefined {
-  return indexByName.get(name);
+  return entries.get(name)?.first;
 }
 
 /** Index of the entry with exactly `name` and `value`. */
 export function staticFieldIndex(name: string, value: string): number | undefined {
-  return indexByField.get(`${name}\n${value}`);
+  return entries.get(name)?.values.get(value);
 }

@@ -7,7 +7,7 @@
 
 import { Http3ConnectionError } from "./errors.ts";
 import { type Field, fieldSize } from "./field.ts";
-import { PrefixedReader, writePrefixedInteger, writePrefixedText } from "./prefixed.ts";
+import { PrefixedReader, PrefixedWriter } from "./prefixed.ts";
 import { staticFieldIndex, staticNameIndex, staticTable } from "./qpack-static-table.ts";
 
 /** Patterns of the first byte of a field line (§4.5). */
@@ -20,27 +20,30 @@ const LITERAL_NAME = 0x20;
 const LITERAL_NAME_NEVER = 0x10;
 const BASE_SIGN = 0x80;
 
-/** The encoded field section of `fields`, with its prefix of two zero bytes. */
+/** The encoded field section of `fields`, behind a prefix that says that nothing is dynamic. */
 export function encodeFieldSection(fields: readonly Field[]): Uint8Array {
-  const bytes: number[] = [0, 0];
-  for (const field of fields) writeFieldLine(bytes, field);
-  return Uint8Array.from(bytes);
+  const writer = new PrefixedWriter();
+  writer.integer(0, 8, 0);
+  writer.integer(0, 7, 0);
+  for (const field of fields) writeFieldLine(writer, field);
+  return writer.toBytes();
 }
 
-function writeFieldLine(bytes: number[], { name, value, neverIndex = false }: Field): void {
+function writeFieldLine(writer: PrefixedWriter, field: Field): void {
+  const { name, value, neverIndex = false } = field;
   const index = neverIndex ? undefined : staticFieldIndex(name, value);
   if (index !== undefined) {
-    writePrefixedInteger(bytes, INDEXED | INDEXED_STATIC, 6, index);
+    writer.integer(INDEXED | INDEXED_STATIC, 6, index);
     return;
   }
   const nameIndex = staticNameIndex(name);
   if (nameIndex === undefined) {
-    writePrefixedText(bytes, LITERAL_NAME | (neverIndex ? LITERAL_NAME_NEVER : 0), 3, name);
+    writer.text(LITERAL_NAME | (neverIndex ? LITERAL_NAME_NEVER : 0), 3, name);
   } else {
     const never = neverIndex ? NAME_REFERENCE_NEVER : 0;
-    writePrefixedInteger(bytes, NAME_REFERENCE | NAME_REFERENCE_STATIC | never, 4, nameIndex);
+    writer.integer(NAME_REFERENCE | NAME_REFERENCE_STATIC | never, 4, nameIndex);
   }
-  writePrefixedText(bytes, 0, 7, value);
+  writer.text(0, 7, value);
 }
 
 /**

@@ -132,7 +132,7 @@ describe("request heads", () => {
     }
   });
 
-  test("have no fields about the connection [G02]", () => {
+  test("have no fields about the connection", () => {
     for (const name of [
       "connection",
       "keep-alive",

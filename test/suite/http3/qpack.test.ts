@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "#test";
 import { toHex } from "../../../src/bytes.ts";
-import { PrefixedReader, writePrefixedInteger } from "../../../src/http3/prefixed.ts";
+import { PrefixedReader, PrefixedWriter } from "../../../src/http3/prefixed.ts";
 import { decodeFieldSection, encodeFieldSection } from "../../../src/http3/qpack.ts";
 import { readDecoderStream, readEncoderStream } from "../../../src/http3/qpack-instructions.ts";
 import { staticTable } from "../../../src/http3/qpack-static-table.ts";
@@ -36,9 +36,9 @@ describe("prefixed integers", () => {
       [1337, 5, "1f9a0a"],
       [42, 8, "2a"],
     ] as const) {
-      const bytes: number[] = [];
-      writePrefixedInteger(bytes, 0, prefix, value);
-      assert.equal(toHex(Uint8Array.from(bytes)), encoding);
+      const writer = new PrefixedWriter();
+      writer.integer(0, prefix, value);
+      assert.equal(toHex(writer.toBytes()), encoding);
       assert.equal(new PrefixedReader(hex(encoding), RangeError).integer(prefix), value);
     }
   });

@@ -18,13 +18,13 @@ describe("SETTINGS", () => {
     assert.deepEqual(decodeSettings(hex("0680004000 ab603742 01")), settings);
   });
 
-  test("keep an absent setting apart from one that is 0 [CG-SET-12] [CG-S2]", () => {
+  test("keep an absent setting apart from one that is 0", () => {
     const settings = decodeSettings(hex("70c2 00"));
     assert.equal(settings.get(0x30c2n), 0n);
     assert.equal(settings.has(0x30c1n), false);
   });
 
-  test("hold values of 62 bits whole [CG-S3]", () => {
+  test("hold values of 62 bits whole", () => {
     const payload = hex("8000f0c2 c000000100000000");
     assert.deepEqual([...decodeSettings(payload)], [[0xf0c2n, 2n ** 32n]]);
   });
