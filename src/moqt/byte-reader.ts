@@ -57,9 +57,16 @@ export class ByteReader {
   }
 
   varint(what: string): bigint {
+    const value = this.wholeVarint();
+    if (value === undefined) throw this.fault(`${what} is cut off`);
+    return value;
+  }
+
+  /** The next varint, or `undefined` where the bytes end inside it. */
+  wholeVarint(): bigint | undefined {
     const start = this.#offset;
     const length = this.done ? 1 : varintLength(this.#bytes[start] as number);
-    if (length > this.remaining) throw this.fault(`${what} is cut off`);
+    if (length > this.remaining) return undefined;
     this.#offset = start + length;
     return varintValue(this.#bytes, start, length);
   }

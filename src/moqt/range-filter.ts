@@ -10,7 +10,7 @@
 
 import type { ByteReader } from "./byte-reader.ts";
 import { ByteWriter } from "./byte-writer.ts";
-import { MoqtEncodingError, MoqtError } from "./errors.ts";
+import { MoqtEncodingError } from "./errors.ts";
 
 /** Values from `start` to `end`, both included; without `end`, all from `start` on. */
 export interface ValueRange {
@@ -45,33 +45,35 @@ export interface RangeFilterRules {
 export function readRangeFilter(reader: ByteReader, rules: RangeFilterRules): RangeFilter {
   const length = reader.size("length of the range filter");
   const inner = reader.within(length, "range filter");
-  if (length === 0) return { kind: "REMOVE" };
-  try {
-    return readRanges(inner, rules);
-  } catch (error) {
-    if (error instanceof MoqtError) return { kind: "INVALID", problem: error.message };
-    throw error;
-  }
+  return length === 0 ? { kind: "REMOVE" } : readRanges(inner, rules);
 }
 
+/** Throws nothing: a message may hold thousands of invalid filters, and errors are not cheap. */
 function readRanges(reader: ByteReader, rules: RangeFilterRules): RangeFilter {
   const setId = reader.uint8("SetID");
-  const propertyType = rules.property ? reader.varint("Property Type") : undefined;
-  if (propertyType !== undefined && propertyType % 2n !== 0n) {
-    throw reader.fault("Property Type is odd, its values are no integers");
-  }
-  if (reader.done) throw reader.fault("range filter has no range");
+  const propertyType = rules.property ? reader.wholeVarint() : 0n;
+  if (propertyType === undefined) return invalid("Property Type is cut off");
+  if (propertyType % 2n !== 0n) return invalid("Property Type is odd, its values are no integers");
+  if (reader.done) return invalid("range filter has no range");
   const ranges: ValueRange[] = [];
   let previous = 0n;
   while (!reader.done) {
-    const start = previous + reader.varint("start of a range");
-    const end = reader.done ? undefined : start + reader.varint("end of a range");
-    previous = end ?? start;
-    if (previous > rules.maximum) throw reader.fault(`range goes beyond ${rules.maximum}`);
-    ranges.push(end === undefined ? { start } : { start, end });
+    const startDelta = reader.wholeVarint();
+    const isOpen = reader.done;
+    const endDelta = isOpen ? 0n : reader.wholeVarint();
+    if (startDelta === undefined || endDelta === undefined) return invalid("a range is cut off");
+    const start = previous + startDelta;
+    const end = start + endDelta;
+    if (end > rules.maximum) return invalid(`range goes beyond ${rules.maximum}`);
+    ranges.push(isOpen ? { start } : { start, end });
+    previous = end;
   }
   const filter = { kind: "RANGES", setId, ranges } as const;
-  return propertyType === undefined ? filter : { ...filter, propertyType };
+  return rules.property ? { ...filter, propertyType } : filter;
+}
+
+function invalid(problem: string): RangeFilter {
+  return { kind: "INVALID", problem };
 }
 
 /**
