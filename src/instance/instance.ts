@@ -82,17 +82,19 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
   });
   const clientKeyOf = clientOf && ((c: Context) => clientKey(clientOf(c)));
   const redirector = redirectorOptions(settings, holder, now, log);
+  const onError = (error: unknown) => log(JSON.stringify(errorRecord(error, now())));
   const { path, origins, limits } = settings.sessions;
   const sessions = createRedirectServer({
     ...redirector,
     path,
     limits,
+    onError,
     ...(settings.logDecisions ? { onSession: sessionLog(log) } : {}),
   });
   const app = moqLb({
     ...redirector,
     instanceId: settings.instanceId,
-    onError: (error) => log(JSON.stringify(errorRecord(error, now()))),
+    onError,
     ...(clientKeyOf && { clientOf: clientKeyOf }),
     ...(settings.corsOrigins.length > 0 && { cors: { origin: [...settings.corsOrigins] } }),
     ...(upgrade && {

@@ -7,7 +7,7 @@
 
 import { type Draft, type PeerSetup, parseDraftName, sessionErrorCodes } from "../moqt/mod.ts";
 import { type Clock, type SessionClose, systemClock } from "../session/mod.ts";
-import type { Transport } from "../transport/transport.ts";
+import type { Transport, TransportKind } from "../transport/transport.ts";
 import { authorizationPolicy } from "./authorization.ts";
 import { clientKey } from "./client-key.ts";
 import { requireFunction } from "./configuration-error.ts";
@@ -36,12 +36,16 @@ export interface RedirectServerOptions extends RedirectorOptions {
   readonly implementation?: string;
   /** Told of what happens to sessions, for logs and metrics. What it throws is dropped. */
   readonly onSession?: (event: RedirectSessionEvent) => void;
+  /** Told of errors that no rule foresees; the session is closed with INTERNAL_ERROR. */
+  readonly onError?: (error: unknown) => void;
   /** The clock of sessions; `now` is the one of snapshots. Default: the machine's. */
   readonly clock?: Clock;
 }
 
 /** Why a connection cannot become a session. */
-export type Refusal = AddressFault | Exclude<RefusalCause, "address" | "protocol">;
+export type Refusal =
+  | AddressFault
+  | Extract<RefusalCause, "draining" | "session-limit" | "client-limit">;
 
 /** What the sessions of a server come to. */
 export interface RedirectServerStatus {
@@ -92,7 +96,9 @@ class SessionServer implements RedirectServer {
   #onEmpty: (() => void) | undefined;
 
   constructor(options: RedirectServerOptions) {
-    for (const hook of ["onSession", "tenantOf"] as const) requireFunction(hook, options[hook]);
+    for (const hook of ["onSession", "onError", "tenantOf"] as const) {
+      requireFunction(hook, options[hook]);
+    }
     this.#options = options;
     this.#context = {
       redirector: createRedirector(options),
@@ -105,6 +111,7 @@ class SessionServer implements RedirectServer {
       implementation: options.implementation ?? "yardmaster",
       clock: options.clock ?? systemClock,
       random: options.random ?? Math.random,
+      onError: (error) => tell(options.onError, error),
     };
   }
 
@@ -124,7 +131,15 @@ class SessionServer implements RedirectServer {
     }
     const fault = this.#context.service.faultOf(transport);
     if (fault !== undefined) return this.#refuse(transport, client, "address", fault);
-    return this.#serve(transport, client, draft);
+    let tenant: string | undefined;
+    try {
+      tenant = this.#options.tenantOf?.(transport);
+    } catch (error) {
+      tell(this.#options.onError, error);
+      return this.#refuse(transport, client, "tenant-fault", "INTERNAL_ERROR");
+    }
+    const session = new RedirectSession(transport, client, tenant, this.#context);
+    return this.#serve(session, transport.kind, client, draft);
   }
 
   drain(timeout: number): Promise<void> {
@@ -137,18 +152,21 @@ class SessionServer implements RedirectServer {
     return { sessions: this.#sessions.size, limits, draining: this.#draining !== undefined };
   }
 
-  async #serve(transport: Transport, client: string, draft: Draft): Promise<SessionClose> {
+  async #serve(
+    session: RedirectSession,
+    transport: TransportKind,
+    client: string,
+    draft: Draft,
+  ): Promise<SessionClose> {
     const { clock } = this.#context;
     const number = ++this.#opened;
     const openedAt = clock.now();
     const duration = () => clock.now() - openedAt;
-    const tenant = this.#options.tenantOf?.(transport);
-    const session = new RedirectSession(transport, client, tenant, this.#context);
     session.onSetup = (setup) => {
       this.#tell({ type: "setup", session: number, ...safeSetup(setup), duration: duration() });
     };
     this.#add(session, client);
-    this.#tell({ type: "opened", session: number, transport: transport.kind, client, draft });
+    this.#tell({ type: "opened", session: number, transport, client, draft });
     const close = await session.run();
     this.#remove(session, client);
     const { redirects, rejections, refusal } = session;
@@ -225,6 +243,7 @@ const refusalReasons: Readonly<Record<RefusalCause, string>> = {
   draining: "the service ends",
   address: "this is not the service for it",
   protocol: "the protocol is not served here",
+  "tenant-fault": "the session could not be checked",
 };
 
 function safeSetup({ implementation }: PeerSetup): { implementation?: string } {

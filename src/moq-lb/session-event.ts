@@ -9,7 +9,13 @@ import { type Draft, sessionErrorName } from "../moqt/mod.ts";
 import type { TransportClose, TransportKind } from "../transport/transport.ts";
 
 /** Why a session is refused before it begins. */
-export type RefusalCause = "session-limit" | "client-limit" | "draining" | "address" | "protocol";
+export type RefusalCause =
+  | "session-limit"
+  | "client-limit"
+  | "draining"
+  | "address"
+  | "protocol"
+  | "tenant-fault";
 
 /** One moment in the life of a session. Every member is JSON. */
 export type RedirectSessionEvent =

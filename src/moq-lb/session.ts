@@ -37,6 +37,8 @@ export interface RedirectSessionContext {
   readonly implementation: string;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Told of errors that no rule foresees; the session is closed with INTERNAL_ERROR. */
+  readonly onError: (error: unknown) => void;
 }
 
 export class RedirectSession {
@@ -63,7 +65,7 @@ export class RedirectSession {
     tenant: string | undefined,
     context: RedirectSessionContext,
   ) {
-    const { limits, implementation, clock, random } = context;
+    const { limits, implementation, clock, random, onError } = context;
     this.#context = context;
     this.#activeAt = clock.now();
     this.#requester = {
@@ -80,6 +82,8 @@ export class RedirectSession {
         messageTime: limits.messageTimeout,
         messageBytes: limits.maximumMessageSize,
         requests: limits.maximumRequests,
+        // Two of the longest messages in all, and in any case what waits for a SETUP in practice.
+        bufferedBytes: Math.max(2 * limits.maximumMessageSize, 0x4000),
       },
       maximumQueuedBytes: limits.maximumQueuedBytes,
       clock,
@@ -88,6 +92,7 @@ export class RedirectSession {
       onSetup: (setup) => this.#admit(setup),
       onRequest: (request) => this.#requested(request),
       onDataStream,
+      onFault: onError,
     });
   }
 
@@ -176,7 +181,7 @@ export class RedirectSession {
         : { ...this.#requester, tokens: [...tokens, ...ofSession] };
     const decision = this.#context.redirector.decide(message, this.#session.draft, requester);
     if ("kind" in decision) this.#answer(request, decision);
-    else void decision.then((made) => this.#answer(request, made));
+    else decision.then((made) => this.#answer(request, made)).catch((error) => this.#broken(error));
   }
 
   #answer(request: IncomingRequest, decision: Decision): void {
@@ -187,11 +192,18 @@ export class RedirectSession {
     request.refuse(encodeAnswer(decision, request.message, this.#session.draft));
   }
 
+  /** A fault of ours in what was to be answered. */
+  #broken(error: unknown): void {
+    this.#session.close("INTERNAL_ERROR", "");
+    this.#context.onError(error);
+  }
+
   /** One timer, set anew when it fires early, so that requests cost none (LB-REDIR-17). */
   #watchIdleTime(rest: number): void {
     const { clock, limits } = this.#context;
     this.#cancelIdleTimer = clock.after(rest, () => {
-      const left = this.#activeAt + limits.idleTimeout - clock.now();
+      const idleSince = this.#session.openRequests > 0 ? clock.now() : this.#activeAt;
+      const left = idleSince + limits.idleTimeout - clock.now();
       if (left > 0) this.#watchIdleTime(left);
       else this.#session.close("NO_ERROR", "idle");
     });

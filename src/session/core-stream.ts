@@ -16,6 +16,8 @@ export interface StreamOwner {
   received(stream: CoreStream, bytes: Uint8Array, fin: boolean): void;
   wasReset(stream: CoreStream, code: bigint): void;
   wasStopped(stream: CoreStream, code: bigint): void;
+  /** Our direction has ended, the peer's has not. */
+  halfEnded(stream: CoreStream): void;
   /** Nothing more happens on the stream. */
   ended(stream: CoreStream): void;
   /** `cost` more is queued on a stream that has `queued` now; negative when it was taken. */
@@ -184,7 +186,8 @@ export class CoreStream {
     this.#sending = false;
     this.#waiting = [];
     this.#count(-this.#queued);
-    this.#tellIfOver();
+    if (this.#receiving) this.#owner.halfEnded(this);
+    else this.#owner.ended(this);
   }
 
   #endReceiving(): void {

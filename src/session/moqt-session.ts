@@ -39,6 +39,8 @@ export type SessionClose = TransportClose;
 type EventOf<Type extends SessionEvent["type"]> = Extract<SessionEvent, { readonly type: Type }>;
 
 const defaultQueuedBytes = 0x10_0000;
+/** Well below the hundred streams that transports grant a peer at a time. */
+const mostLingering = 64;
 
 const finished: RequestEnd = { how: "finished" };
 const cancelledHere: RequestEnd = { how: "cancelled", cause: "LOCAL" };
@@ -60,6 +62,8 @@ export class MoqtSession {
   readonly #wakeup: Wakeup;
   readonly #streams = new Map<StreamHandle, CoreStream>();
   readonly #requests = new Map<RequestHandle, TrackedRequest>();
+  /** Streams of requests that are over, whose peers have not sent FIN; oldest first. */
+  readonly #lingering = new Set<CoreStream>();
   readonly #setup = Promise.withResolvers<PeerSetup | undefined>();
   /** Streams of the peer that have come so far. */
   #accepted = 0;
@@ -200,10 +204,28 @@ export class MoqtSession {
     wasReset: ({ handle }, code) => this.#step((now) => this.#core.streamReset(handle, code, now)),
     wasStopped: ({ handle }, code) =>
       this.#step((now) => this.#core.streamStopped(handle, code, now)),
-    // Streams that end before SETUP are kept: only with it the core says what becomes of them.
-    ended: ({ handle }) => this.#isSetUp && this.#streams.delete(handle),
+    halfEnded: (stream) => this.#linger(stream),
+    ended: (stream) => this.#forget(stream),
     queued: (cost, queued) => this.#queued(cost, queued),
   };
+
+  #forget(stream: CoreStream): void {
+    this.#lingering.delete(stream);
+    // Streams that end before SETUP are kept: only with it the core says what becomes of them.
+    if (this.#isSetUp) this.#streams.delete(stream.handle);
+  }
+
+  /**
+   * A requester should send FIN once it has its answer. Those that do not would use up the streams
+   * that the transport grants, so that of many the oldest is stopped: its answer is long read.
+   */
+  #linger(stream: CoreStream): void {
+    if (this.#requests.has(stream.handle)) return;
+    this.#lingering.add(stream);
+    if (this.#lingering.size <= mostLingering) return;
+    const [oldest] = this.#lingering;
+    oldest?.stop(streamResetCodes.CANCELLED);
+  }
 
   /** What requests are told to do goes to the core; what is wrong with it is thrown back. */
   readonly #commands: RequestCommands = {
@@ -395,6 +417,7 @@ export class MoqtSession {
     this.transport.onDatagram = undefined;
     for (const stream of this.#streams.values()) stream.abandon();
     this.#streams.clear();
+    this.#lingering.clear();
     this.#queuedBytes = 0;
     const requests = [...this.#requests.values()];
     this.#requests.clear();

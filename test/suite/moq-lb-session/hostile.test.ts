@@ -191,6 +191,15 @@ describe("a hostile client", () => {
     await assertServes(neighbour, 0);
   });
 
+  test("that never sends FIN may go on all the same: its oldest streams are stopped [LB-REDIR-16]", async () => {
+    const bed = await bedOf({}, { bidiStreams: 100 });
+    const peer = await bed.client();
+    for (let id = 0; id < 1000; id += 2) {
+      const answer = await peer.refusal(subscribeBytes(id), false);
+      assert.equal(answer.errorCode, requestErrorCodes.REDIRECT);
+    }
+  });
+
   test("that sends a message longer than allowed loses that request alone", async () => {
     const bed = await bedOf({ limits: { maximumMessageSize: 200 } });
     const peer = await bed.client();
@@ -273,6 +282,62 @@ describe("limits of a server", () => {
     await (await bed.connect()).closedWith("INTERNAL_ERROR");
     peer.transport.close(0n, "");
     await drained;
+  });
+});
+
+describe("a session", () => {
+  test("whose tenant cannot be told is closed, and the fault is told", async () => {
+    const faults: unknown[] = [];
+    const bed = await bedOf({
+      tenantOf() {
+        throw new Error("no tenants");
+      },
+      onError: (error) => faults.push(error),
+    });
+    const peer = await bed.connect();
+    await peer.closedWith("INTERNAL_ERROR");
+    assert.equal((faults[0] as Error).message, "no tenants");
+    assert.deepEqual(bed.events, [
+      { type: "refused", transport: "quic", client: "127.0.0.1", cause: "tenant-fault" },
+    ]);
+  });
+
+  test("in which something unforeseen goes wrong is closed with INTERNAL_ERROR, and the fault is told", async () => {
+    for (const grant of [true, Promise.resolve(true)]) {
+      const faults: unknown[] = [];
+      const bed = await bedOf({
+        authorization: { name: "open", authorize: () => grant },
+        onError: (error) => faults.push(error),
+      });
+      const peer = await bed.client();
+      await assertServes(peer, 0);
+      Object.defineProperty(bed.holder, "active", {
+        get() {
+          throw new Error("a mistake");
+        },
+      });
+      await carelessly(peer.open(subscribeBytes(2)));
+      const { reason } = await peer.closedWith("INTERNAL_ERROR");
+      await settle();
+      assert.equal(reason, "");
+      assert.equal((faults[0] as Error).message, "a mistake");
+    }
+  });
+
+  test("is not idle while a request of it waits [LB-REDIR-17]", async () => {
+    const decided = Promise.withResolvers<boolean>();
+    const bed = await bedOf({
+      authorization: { name: "slow", authorize: () => decided.promise },
+      limits: { idleTimeout: 1000 },
+    });
+    const peer = await bed.client();
+    const answer = peer.refusal(subscribeBytes(0));
+    await settle();
+    bed.clock.advance(5000);
+    decided.resolve(true);
+    assert.equal((await answer).errorCode, requestErrorCodes.REDIRECT);
+    bed.clock.advance(1000);
+    await peer.closedWith("NO_ERROR");
   });
 });
 
