@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Certificate } from "../../src/quic/connection.ts";
 import type { QmuxLimits } from "../../src/transport/qmux.ts";
 import { qmuxWebSocket, upgrade as upgradeOnBun } from "../../src/transport/qmux-upgrade/bun.ts";
 import { upgrade as upgradeOnDeno } from "../../src/transport/qmux-upgrade/deno.ts";
@@ -21,13 +22,15 @@ export interface QmuxServer {
 /** The part of `Deno` that is used, so that Bun's types are enough to read this file. */
 interface DenoServe {
   serve(
-    options: { hostname: string; port: number; onListen: () => void },
+    options: { hostname: string; port: number; onListen: () => void; cert?: string; key?: string },
     handler: (request: Request) => Response,
   ): { addr: { port: number }; shutdown(): Promise<void> };
 }
 
 export interface QmuxServerOptions extends QmuxLimits {
   readonly protocols: readonly string[];
+  /** For TLS; without one the server speaks plain HTTP. */
+  readonly certificate?: Certificate;
 }
 
 /** Listens on a free port. */
@@ -60,10 +63,16 @@ interface Listening {
   close(): Promise<void>;
 }
 
-function serveOnBun(options: QmuxServerOptions, answer: (upgrade: Upgrade) => Response): Listening {
-  const server = Bun.serve({
+function serveOnBun(
+  { certificate, ...options }: QmuxServerOptions,
+  answer: (upgrade: Upgrade) => Response,
+): Listening {
+  const server = Bun.serve<unknown>({
     hostname: "127.0.0.1",
     port: 0,
+    ...(certificate && {
+      tls: { cert: certificate.certificatePem, key: certificate.keyPem },
+    }),
     websocket: qmuxWebSocket,
     fetch: (request, server) => answer(upgradeOnBun(request, server, options)),
   });
@@ -71,11 +80,12 @@ function serveOnBun(options: QmuxServerOptions, answer: (upgrade: Upgrade) => Re
 }
 
 function serveOnDeno(
-  options: QmuxServerOptions,
+  { certificate, ...options }: QmuxServerOptions,
   answer: (upgrade: Upgrade) => Response,
 ): Listening {
   const { Deno: deno } = globalThis as unknown as { Deno: DenoServe };
-  const server = deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) =>
+  const tls = certificate && { cert: certificate.certificatePem, key: certificate.keyPem };
+  const server = deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {}, ...tls }, (request) =>
     answer(upgradeOnDeno(request, options)),
   );
   return { port: server.addr.port, close: () => server.shutdown() };

@@ -1,25 +1,31 @@
-/** Transports over sockets, which Bun and Deno have and Workers have not. */
+/**
+ * Transports over sockets, each held to the scenarios of every transport, and what is particular
+ * to WebTransport over HTTP/2.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "#test";
-import { concatBytes } from "../../../src/bytes.ts";
-import { quicVarints } from "../../../src/http3/quic-varint.ts";
-import { transportScenarios } from "../../support/transport-scenarios.ts";
+import { concatBytes } from "../../src/bytes.ts";
+import { quicVarints } from "../../src/http3/quic-varint.ts";
+import { type Gap, transportScenarios } from "../support/transport-scenarios.ts";
+import { h2Pair, http3Pair, quicPair } from "./network-pairs.ts";
+import { cutOff, rawH2 } from "./raw-h2.ts";
 
-if (navigator.userAgent !== "Cloudflare-Workers") {
-  // By name, so that the bundle for Workers does not include it.
-  const support = "../../support/network-pairs.ts";
-  const pairs = (await import(support)) as typeof import("../../support/network-pairs.ts");
-  webTransportOverHttp2(pairs);
+/** @param gaps of the runtime's QUIC stack */
+export function networkScenarios(gaps: readonly Gap[]): void {
+  transportScenarios("raw QUIC", quicPair, gaps);
+  transportScenarios("WebTransport over HTTP/3 on QUIC", http3Pair, gaps);
+  transportScenarios("WebTransport over HTTP/2", h2Pair);
+  http2Scenarios();
 }
 
-function webTransportOverHttp2(pairs: typeof import("../../support/network-pairs.ts")): void {
-  transportScenarios("WebTransport over HTTP/2", pairs.h2Pair);
-
+function http2Scenarios(): void {
   describe("a WebTransport session over HTTP/2", () => {
     test("tells what the CONNECT request said, and chooses the server's favourite", async () => {
-      const { client, server, dispose } = await pairs.h2Pair({
+      const { client, server, dispose } = await h2Pair({
         path: "/live?tenant=a",
         offered: ["moqt-17", "moqt-18", "moqt-22"],
         headers: { authorization: "Bearer abc.def", origin: "https://player.example" },
@@ -37,20 +43,20 @@ function webTransportOverHttp2(pairs: typeof import("../../support/network-pairs
 
     test("is refused without a common protocol, by a policy, and by another certificate", async () => {
       const failed = { code: "CONNECT_FAILED" };
-      await assert.rejects(pairs.h2Pair({ offered: ["moqt-17"] }), failed);
-      await assert.rejects(pairs.h2Pair({ accept: () => ({ status: 403 }) }), failed);
+      await assert.rejects(h2Pair({ offered: ["moqt-17"] }), failed);
+      await assert.rejects(h2Pair({ accept: () => ({ status: 403 }) }), failed);
       const broken = () => {
         throw new Error("a policy that breaks");
       };
-      await assert.rejects(pairs.h2Pair({ accept: broken }), failed);
-      await assert.rejects(pairs.h2Pair({ certificateHash: new Uint8Array(32) }), failed);
+      await assert.rejects(h2Pair({ accept: broken }), failed);
+      await assert.rejects(h2Pair({ certificateHash: new Uint8Array(32) }), failed);
     });
 
     test("ends as lost where the connection goes", async () => {
-      const { client, server, dispose } = await pairs.h2Pair({ idleTimeout: 100 });
+      const { client, server, dispose } = await h2Pair();
       const stream = await client.openBidi();
       await stream.write(new Uint8Array(10));
-      pairs.cutOff(server);
+      cutOff(server);
       const close = await client.closed;
       assert.deepEqual([close.by, close.app], ["remote", false]);
       await assert.rejects(stream.read(), { code: "CONNECTION_CLOSED" });
@@ -58,24 +64,11 @@ function webTransportOverHttp2(pairs: typeof import("../../support/network-pairs
     });
 
     test("takes arbitrary capsules without harm to others", async () => {
-      const raw = await pairs.rawH2();
+      const raw = await rawH2();
       const { by, app } = await raw.send(new Uint8Array());
       assert.deepEqual([by, app], ["remote", false]);
-      const capsule = fc
-        .tuple(
-          fc.integer({ min: 0x190b_4d38, max: 0x190b_4d45 }),
-          fc.array(integer, { maxLength: 4 }),
-        )
-        .map(([type, fields]) => {
-          const body = quicVarints(...fields);
-          return concatBytes(quicVarints(type, body.length), body);
-        });
-      const bytes = fc.oneof(
-        fc.uint8Array({ maxLength: 100 }),
-        fc.array(capsule, { maxLength: 8 }).map((capsules) => concatBytes(...capsules)),
-      );
-      const harmless = fc.asyncProperty(bytes, async (sent) => {
-        assert((await raw.send(sent)).code >= 0n);
+      const harmless = fc.asyncProperty(capsules, async (bytes) => {
+        assert((await raw.send(bytes)).code >= 0n);
       });
       await fc.assert(harmless, { numRuns: 50 });
       assert(await raw.serves());
@@ -86,3 +79,15 @@ function webTransportOverHttp2(pairs: typeof import("../../support/network-pairs
 
 /** Stream ids and limits as a peer may name them: small ones, and some that are far off. */
 const integer = fc.oneof(fc.nat(12), fc.constantFrom(2 ** 20, 2 ** 53 - 1));
+
+const capsule = fc
+  .tuple(fc.integer({ min: 0x190b_4d38, max: 0x190b_4d45 }), fc.array(integer, { maxLength: 4 }))
+  .map(([type, fields]) => {
+    const body = quicVarints(...fields);
+    return concatBytes(quicVarints(type, body.length), body);
+  });
+
+const capsules = fc.oneof(
+  fc.uint8Array({ maxLength: 100 }),
+  fc.array(capsule, { maxLength: 8 }).map((parts) => concatBytes(...parts)),
+);

@@ -1,0 +1,8 @@
+/** Transports over sockets on Bun, with quiche for QUIC. */
+
+import { dialScenarios } from "../transport/dial-scenarios.ts";
+import { networkScenarios } from "../transport/network-scenarios.ts";
+
+// quiche 0.18 does not give back the session's credit for bytes that nobody reads.
+networkScenarios(["discarded-room"]);
+dialScenarios();
