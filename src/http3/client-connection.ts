@@ -109,6 +109,7 @@ export class Http3ClientConnection extends Http3Connection {
       const head = sessionRequestHead(request, current);
       const message = await this.#send(head);
       const { protocol, headers } = await sessionAnswer(message, head, request).catch((error) => {
+        message.abort(http3ErrorCodes.H3_REQUEST_CANCELLED);
         sessions.refuse(message.id);
         throw error;
       });
@@ -196,10 +197,7 @@ async function sessionAnswer(
   { protocols = [] }: SessionRequest,
 ): Promise<{ protocol: string | undefined; headers: readonly Field[] }> {
   const { status, headers } = await new ClientRequest(message, head, undefined).response();
-  if (status >= 300) {
-    message.abort(http3ErrorCodes.H3_REQUEST_CANCELLED);
-    throw new SessionRefused(status, headers);
-  }
+  if (status >= 300) throw new SessionRefused(status, headers);
   const protocol = chosenProtocol(headers);
   if (protocol !== undefined && !protocols.includes(protocol)) {
     message.abort(http3ErrorCodes.WT_ALPN_ERROR);

@@ -211,7 +211,17 @@ export abstract class Http3Connection implements MessageStreamContext {
 
   async #acceptStreams(): Promise<void> {
     for (let next = await this.quic.accept(); next !== null; next = await this.quic.accept()) {
-      this.guard(next.kind === "uni" ? this.#uniArrived(next) : this.bidiArrived(next));
+      this.guard(next.kind === "uni" ? this.#uniArrived(next) : this.#bidiArrived(next));
+    }
+  }
+
+  async #bidiArrived(stream: QuicStream): Promise<void> {
+    try {
+      await this.bidiArrived(stream);
+    } catch (error) {
+      // It came to nothing, so nothing is sent on it either, where no better code has said so.
+      stream.reset(http3ErrorCodes.H3_REQUEST_INCOMPLETE);
+      throw error;
     }
   }
 

@@ -5,6 +5,7 @@
  */
 
 import type { QuicStream } from "../quic/connection.ts";
+import { StreamReset } from "../quic/errors.ts";
 import type { ByteSource } from "./byte-source.ts";
 import { frameTypes, reservedFrameTypes } from "./code-points.ts";
 import { http3ErrorCodes } from "./error-codes.ts";
@@ -219,6 +220,9 @@ export class MessageStream {
       this.#receiveFault = error;
       if (error instanceof Http3ConnectionError) this.#context.fail(error);
       if (error instanceof Http3StreamError) this.abort(error.numericCode);
+      // A request whose response will not come need not be sent to its end.
+      const pointless = error instanceof StreamReset && this.#context.role === "client";
+      if (pointless && this.tunnel === false) this.reset(http3ErrorCodes.H3_REQUEST_CANCELLED);
       this.#receivingEnded();
       throw this.#refused ?? error;
     } finally {

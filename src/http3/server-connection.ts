@@ -174,7 +174,8 @@ export class Http3ServerConnection extends Http3Connection {
     try {
       await this.#requestArrived(message);
     } catch (error) {
-      if (error instanceof Http3StreamError) message.abort(error.numericCode);
+      const known = error instanceof Http3StreamError;
+      message.abort(known ? error.numericCode : http3ErrorCodes.H3_REQUEST_INCOMPLETE);
       throw error;
     }
   }

@@ -308,6 +308,19 @@ describe("request streams", () => {
     assert.equal(arrived.trailers?.length, 1);
   });
 
+  test("that are reset before the request is whole are given up on our side too", async () => {
+    const { server, peer } = serverAndRawClient({ webTransport: anySession }, { bidiStreams: 1 });
+    for (const bytes of [hex("40"), hex("4041"), hex("01"), request.subarray(0, 4)]) {
+      const stream = await peer.bidi(bytes);
+      await settled();
+      stream.reset(0x10cn);
+      await assert.rejects(stream.read(), { code: "STREAM_RESET", applicationCode: 0x10dn });
+    }
+    // Each of them has left the room that it took.
+    await peer.bidi(request);
+    assert.equal((await present(server.accept())).id, 16n);
+  });
+
   test("may be reset at any point without hurting others", async () => {
     const whole = concatBytes(request, frame(0, "0102"), headers(["t", "1"]));
     const { server, peer } = serverAndRawClient();

@@ -177,6 +177,17 @@ describe("requests and responses", () => {
     }
   });
 
+  test("are not sent to their end when the response has been reset", async () => {
+    const { client, peer } = clientAndRawServer();
+    await peer.uni(plainControl);
+    const sent = await client.request(post);
+    const stream = await peer.accept("bidi");
+    stream.reset(http3ErrorCodes.H3_INTERNAL_ERROR);
+    await assert.rejects(sent.response(), { applicationCode: 0x102n });
+    await sent.finished;
+    await assert.rejects(readAll(stream), { applicationCode: 0x10cn });
+  });
+
   test("can be answered before the body has come, which is then not wanted any more", async () => {
     const { client, server } = clientAndServer();
     const sent = await client.request(post);

@@ -251,6 +251,17 @@ describe("establishing a session", () => {
     assert.equal(await connect.stopped, http3ErrorCodes.WT_ALPN_ERROR);
   });
 
+  test("is over on our side too where the server resets the request", async () => {
+    const { client, peer } = clientAndRawServer({ webTransport: true });
+    await peer.uni(concatBytes(hex("00"), frame(0x04, "0801 3301 ab603742 01")));
+    const connecting = client.connect(request);
+    const connect = await peer.accept("bidi");
+    connect.reset(http3ErrorCodes.H3_REQUEST_REJECTED);
+    await assert.rejects(connecting, { code: "STREAM_RESET", applicationCode: 0x10bn });
+    await assert.rejects(readAll(connect), { applicationCode: 0x10cn });
+    await client.shutdown();
+  });
+
   test("needs a server that takes sessions, and extended CONNECT and datagrams", async () => {
     for (const settings of ["", "0801 3301", "0801 ab603742 01", "3301 ab603742 01"]) {
       const { client, peer } = clientAndRawServer({ webTransport: true });
