@@ -27,7 +27,7 @@ import {
 } from "../moqt/mod.ts";
 import type { Transport, TransportClose, TransportStream } from "../transport/transport.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { CoreStream, type StreamOwner } from "./core-stream.ts";
+import { CoreStreams } from "./core-streams.ts";
 import type { RequestEnd } from "./errors.ts";
 import type { MoqtSessionOptions } from "./options.ts";
 import { type OutgoingRequest, type RequestCommands, TrackedRequest } from "./request.ts";
@@ -39,8 +39,6 @@ export type SessionClose = TransportClose;
 type EventOf<Type extends SessionEvent["type"]> = Extract<SessionEvent, { readonly type: Type }>;
 
 const defaultQueuedBytes = 0x10_0000;
-/** Well below the hundred streams that transports grant a peer at a time. */
-const mostLingering = 64;
 
 const finished: RequestEnd = { how: "finished" };
 const cancelledHere: RequestEnd = { how: "cancelled", cause: "LOCAL" };
@@ -60,18 +58,13 @@ export class MoqtSession {
   readonly #clock: Clock;
   readonly #core: SessionCore;
   readonly #wakeup: Wakeup;
-  readonly #streams = new Map<StreamHandle, CoreStream>();
+  readonly #streams: CoreStreams;
   readonly #requests = new Map<RequestHandle, TrackedRequest>();
-  /** Streams of requests that are over, whose peers have not sent FIN; oldest first. */
-  readonly #lingering = new Set<CoreStream>();
   readonly #setup = Promise.withResolvers<PeerSetup | undefined>();
-  /** Streams of the peer that have come so far. */
-  #accepted = 0;
   /** Actions that wait their turn: carrying one out may lead to more. */
   #actions: Action[] = [];
   #performing = false;
   #queuedBytes = 0;
-  #isSetUp = false;
   #isOver = false;
 
   /**
@@ -101,6 +94,16 @@ export class MoqtSession {
       ...(random !== undefined && { random }),
     } as const;
     this.#core = new SessionCore(core);
+    this.#streams = new CoreStreams({
+      received: ({ handle }, bytes, fin) =>
+        this.#step((now) => this.#core.streamData(handle, bytes, fin, now)),
+      wasReset: ({ handle }, code) =>
+        this.#step((now) => this.#core.streamReset(handle, code, now)),
+      wasStopped: ({ handle }, code) =>
+        this.#step((now) => this.#core.streamStopped(handle, code, now)),
+      queued: (cost, queued) => this.#queued(cost, queued),
+      isRequestOpen: (handle) => this.#requests.has(handle),
+    });
     this.#wakeup = new Wakeup(clock, () => this.#step((now) => this.#core.timeout(now)));
   }
 
@@ -188,43 +191,11 @@ export class MoqtSession {
     for (;;) {
       const stream = await this.transport.accept();
       if (stream === null || this.#isOver) return;
-      const handle = this.#accepted++;
       const { kind } = stream;
-      const own = new CoreStream(handle, this.#owner, { receives: true, sends: kind === "bidi" });
-      this.#streams.set(handle, own);
-      this.#step((now) => this.#core.streamOpened(handle, kind, now));
+      const own = this.#streams.accept(kind);
+      this.#step((now) => this.#core.streamOpened(own.handle, kind, now));
       own.attach(stream);
     }
-  }
-
-  /** What the streams tell goes to the core. */
-  readonly #owner: StreamOwner = {
-    received: ({ handle }, bytes, fin) =>
-      this.#step((now) => this.#core.streamData(handle, bytes, fin, now)),
-    wasReset: ({ handle }, code) => this.#step((now) => this.#core.streamReset(handle, code, now)),
-    wasStopped: ({ handle }, code) =>
-      this.#step((now) => this.#core.streamStopped(handle, code, now)),
-    halfEnded: (stream) => this.#linger(stream),
-    ended: (stream) => this.#forget(stream),
-    queued: (cost, queued) => this.#queued(cost, queued),
-  };
-
-  #forget(stream: CoreStream): void {
-    this.#lingering.delete(stream);
-    // Streams that end before SETUP are kept: only with it the core says what becomes of them.
-    if (this.#isSetUp) this.#streams.delete(stream.handle);
-  }
-
-  /**
-   * A requester should send FIN once it has its answer. Those that do not would use up the streams
-   * that the transport grants, so that of many the oldest is stopped: its answer is long read.
-   */
-  #linger(stream: CoreStream): void {
-    if (this.#requests.has(stream.handle)) return;
-    this.#lingering.add(stream);
-    if (this.#lingering.size <= mostLingering) return;
-    const [oldest] = this.#lingering;
-    oldest?.stop(streamResetCodes.CANCELLED);
   }
 
   /** What requests are told to do goes to the core; what is wrong with it is thrown back. */
@@ -281,7 +252,9 @@ export class MoqtSession {
     }
     this.#actions = [];
     this.#performing = false;
-    if (!this.#isOver) this.#wakeup.at(this.#core.nextTimeout);
+    if (this.#isOver) return;
+    if (this.#core.peerSetup !== undefined) this.#streams.settle();
+    this.#wakeup.at(this.#core.nextTimeout);
   }
 
   #carryOut(action: Action): void {
@@ -308,8 +281,7 @@ export class MoqtSession {
   }
 
   #open(handle: StreamHandle, kind: StreamKind): void {
-    const own = new CoreStream(handle, this.#owner, { receives: kind === "bidi", sends: true });
-    this.#streams.set(handle, own);
+    const own = this.#streams.open(handle, kind);
     const opening = kind === "bidi" ? this.transport.openBidi() : this.transport.openUni();
     opening.then(
       (stream) => own.attach(stream),
@@ -323,7 +295,8 @@ export class MoqtSession {
   #emit(event: SessionEvent): void {
     switch (event.type) {
       case "setup":
-        this.#becomeSetUp(event.setup);
+        this.#setup.resolve(event.setup);
+        this.#options.onSetup?.(event.setup);
         break;
       case "request":
         this.#requested(event);
@@ -350,12 +323,6 @@ export class MoqtSession {
         this.#options.onDatagram?.(event.datagram, event.bytes);
         break;
     }
-  }
-
-  #becomeSetUp(setup: PeerSetup): void {
-    this.#isSetUp = true;
-    this.#setup.resolve(setup);
-    this.#options.onSetup?.(setup);
   }
 
   #requested({ request: handle, message, tokens }: EventOf<"request">): void {
@@ -415,9 +382,7 @@ export class MoqtSession {
     this.#isOver = true;
     this.#wakeup.cancel();
     this.transport.onDatagram = undefined;
-    for (const stream of this.#streams.values()) stream.abandon();
-    this.#streams.clear();
-    this.#lingering.clear();
+    this.#streams.abandon();
     this.#queuedBytes = 0;
     const requests = [...this.#requests.values()];
     this.#requests.clear();
