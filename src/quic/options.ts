@@ -130,8 +130,8 @@ export function checkAlpn(alpn: readonly string[]): void {
   throw new QuicError("INVALID_OPTION", message);
 }
 
-/** Largest value of the options, so that none overflows a timer or a counter of the stacks. */
-const MAX_OPTION = 2 ** 31 - 1;
+/** Largest value of the options: fits the timers, and four bytes as a transport parameter. */
+const MAX_OPTION = 2 ** 30 - 1;
 
 function whole(name: string, value: number, least: number): number {
   if (Number.isInteger(value) && value >= least && value <= MAX_OPTION) return value;

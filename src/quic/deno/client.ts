@@ -37,7 +37,7 @@ export async function connectDeno(options: ConnectQuicOptions): Promise<QuicConn
   checkAlpn(options.alpn);
   const serverName = options.serverName ?? options.hostname;
   const native = await withinTime(attempt(nativeOptions(options, serverName)), options);
-  return new DenoConnection(native, isIP(serverName) === 0 ? serverName : undefined);
+  return new DenoConnection(native, "client", isIP(serverName) === 0 ? serverName : undefined);
 }
 
 /** Async, since Deno throws some faults at once. */

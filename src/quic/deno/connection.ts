@@ -15,9 +15,18 @@ import { DenoStream, type StreamOwner } from "./stream.ts";
 const MAX_WAITING = 64;
 /** Datagrams that the stack has not taken yet, after which more are dropped. */
 const MAX_DATAGRAMS_PENDING = 64;
-/** How long `close` waits for writes to be taken, and then for their bytes to arrive. */
+/** How long `close` waits for writes to be taken. */
 const TAKE_GRACE = 250;
-const ARRIVE_GRACE = 50;
+/** How long it waits after the last write: for packets to leave, and for a window to open. */
+const LEAVE_GRACE = 10;
+const WINDOW_GRACE = 60;
+/**
+ * How old a client's connection has to be. Until the server has confirmed the handshake, quinn
+ * closes in packets that a server may have dropped the keys of, and would hear nothing of it.
+ */
+const CONFIRM_GRACE = 50;
+/** Bytes that a new connection may send without an answer (RFC 9002 §7.2). */
+const FIRST_WINDOW = 12_000;
 
 /**
  * Limits of this stack, all of Deno's API: RESET_STREAM cannot be sent (`reset` arrives as FIN, and
@@ -35,8 +44,11 @@ export class DenoConnection implements QuicConnection, StreamOwner {
   readonly #native: DenoQuicConnection;
   readonly #arrivals = new Arrivals<DenoStream>();
   readonly #opening = { bidi: 0, uni: 0 };
+  readonly #closableAt: number;
   readonly #pendingWrites = new Set<Promise<void>>();
   #wroteAt = Number.NEGATIVE_INFINITY;
+  /** Bytes written without a pause before `#wroteAt`. */
+  #wroteLately = 0;
   /** Wakes a pump that waits for room among the arrivals. */
   #roomMade: (() => void)[] = [];
   #localClose: QuicClose | undefined;
@@ -45,8 +57,9 @@ export class DenoConnection implements QuicConnection, StreamOwner {
   #receivingDatagrams = false;
   #datagramsPending = 0;
 
-  constructor(native: DenoQuicConnection, sni: string | undefined) {
+  constructor(native: DenoQuicConnection, role: "client" | "server", sni: string | undefined) {
     this.#native = native;
+    this.#closableAt = role === "client" ? performance.now() + CONFIRM_GRACE : 0;
     this.alpn = native.protocol ?? "";
     this.sni = sni;
     const { hostname, port } = native.remoteAddr;
@@ -184,14 +197,17 @@ export class DenoConnection implements QuicConnection, StreamOwner {
     if (this.#pendingWrites.size > 0) {
       await Promise.race([Promise.allSettled(this.#pendingWrites), delay(TAKE_GRACE)]);
     }
-    const remaining = this.#wroteAt + ARRIVE_GRACE - performance.now();
+    const grace = this.#wroteLately > FIRST_WINDOW ? WINDOW_GRACE : LEAVE_GRACE;
+    const remaining = Math.max(this.#wroteAt + grace, this.#closableAt) - performance.now();
     if (remaining > 0) await Promise.race([this.closed, delay(remaining)]);
   }
 
-  sending(done: Promise<void>): void {
+  sending(length: number, done: Promise<void>): void {
     const settle = () => {
       this.#pendingWrites.delete(done);
-      this.#wroteAt = performance.now();
+      const now = performance.now();
+      this.#wroteLately = length + (now - this.#wroteAt < WINDOW_GRACE ? this.#wroteLately : 0);
+      this.#wroteAt = now;
     };
     this.#pendingWrites.add(done);
     done.then(settle, settle);

@@ -124,7 +124,7 @@ class DenoServer implements QuicServer {
       native.close(BUSY);
       return;
     }
-    const connection = new DenoConnection(native, native.serverName ?? undefined);
+    const connection = new DenoConnection(native, "server", native.serverName ?? undefined);
     this.#connections.add(connection);
     this.#arrivals.push(connection);
     await connection.closed;

@@ -17,8 +17,8 @@ const LARGE_READ = 64 * 1024;
 export interface StreamOwner {
   /** QuicClosed where the connection is at its end, else an error about `error`. */
   errorFor(error: unknown): Promise<QuicError>;
-  /** Tells that bytes are on their way until `done` settles. */
-  sending(done: Promise<void>): void;
+  /** Tells that `length` bytes are on their way to the stack until `done` settles. */
+  sending(length: number, done: Promise<void>): void;
 }
 
 export class DenoStream implements QuicStream {
@@ -81,7 +81,7 @@ export class DenoStream implements QuicStream {
     if (fin) this.#writing = "ended";
     const sent = bytes.length === 0 ? Promise.resolve() : writer.write(bytes);
     const done = fin ? sent.then(() => writer.close()) : sent;
-    this.#owner.sending(done);
+    this.#owner.sending(bytes.length, done);
     try {
       await done;
     } catch (error) {

@@ -131,8 +131,14 @@ export class Engine {
     if (this.#settings.role !== "server") return;
     const { local, secret } = this.#settings;
     const config = this.#serverConfig as NativeConfig;
-    config.setStatelessResetToken(toBigInt(resetToken(secret, sourceId)));
-    const connection = this.#native.Connection.accept(sourceId, firstId, local, from, config);
+    let connection: NativeConnection;
+    try {
+      config.setStatelessResetToken(toBigInt(resetToken(secret, sourceId)));
+      connection = this.#native.Connection.accept(sourceId, firstId, local, from, config);
+    } catch {
+      this.#doorkeeper?.leave(from);
+      return;
+    }
     const id = ++this.#lastNumber;
     // The client uses the ID that it chose until it has seen ours.
     const ids = [sourceId, destinationId];

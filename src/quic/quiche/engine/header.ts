@@ -7,8 +7,11 @@
 
 import { concatBytes } from "../../../bytes.ts";
 
-/** Length of the connection IDs that we choose. */
-export const ID_LENGTH = 16;
+/**
+ * Length of the connection IDs that we choose. quiche 0.18 has 128 bytes for all transport
+ * parameters, which after a Retry hold two IDs of ours and up to 20 bytes of the client's.
+ */
+export const ID_LENGTH = 8;
 export const VERSION_1 = 1;
 /** Datagrams with an Initial are at least this long (RFC 9000 §14.1). */
 export const MIN_INITIAL_LENGTH = 1200;
