@@ -13,6 +13,7 @@ import {
 import { allDrafts, hex } from "../moqt/support.ts";
 import { vector } from "../moqt/vectors.ts";
 import { fields, request } from "../routing/fixtures.ts";
+import { turn } from "../snapshot/fixtures.ts";
 import {
   answerIn,
   appOf,
@@ -205,7 +206,7 @@ describe("what POST /moqt/:draft refuses", () => {
     // A body that trickles in gains no time by it.
     const trickle = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await turn();
         controller.enqueue(new Uint8Array(1));
       },
     });

@@ -149,7 +149,7 @@ describe("REDIRECT", () => {
     );
   });
 
-  test("never leads to a service URI of the deployment, however it is spelled [LB-REDIR-18] [LB-S104] [LB-SEC-25]", async () => {
+  test("never leads to a service URI of the deployment, however it is spelled [LB-REDIR-18] [LB-S104]", async () => {
     const own = redirectorOf(vectorSnapshot(), {
       ownServiceUris: ["https://R2.example:4443/moq"],
     });

@@ -23,6 +23,7 @@ import {
   snapshotOf,
   T0,
   TestStore,
+  turn,
   wireOf,
 } from "./fixtures.ts";
 
@@ -44,7 +45,7 @@ describe("activation", () => {
     );
   });
 
-  test("swaps one reference: what was read before stays whole [LB-CONF-22] [LB-ROT-1]", async () => {
+  test("swaps one reference: what was read before stays whole [LB-ROT-1]", async () => {
     const { holder, envelope, clock } = await bench();
     await holder.offer(await envelope(7));
     const before = holder.active;
@@ -352,6 +353,35 @@ describe("the last-known-good snapshot", () => {
     clock.now = T0;
     assert.equal((await next.offer(older)).reason, "older-version");
     assert.equal(next.active?.snapshot.version, 7);
+  });
+
+  test("is written one after another: a slow write of an older version lands before a newer one's", async () => {
+    const { holder, envelope, lastKnownGood } = await bench();
+    await holder.restore();
+    const decides = async (version: number) => {
+      while (holder.active?.snapshot.version !== version) await turn();
+    };
+    const gates: (() => void)[] = [];
+    const { set } = lastKnownGood;
+    lastKnownGood.set = async (key, bytes) => {
+      await new Promise<void>((resolve) => gates.push(resolve));
+      return set.call(lastKnownGood, key, bytes);
+    };
+    const envelopes = [await envelope(7), await envelope(8)] as const;
+    const first = holder.offer(envelopes[0]);
+    await decides(7);
+    const second = holder.offer(envelopes[1]);
+    await decides(8);
+    await settle();
+    // The second write has not begun: its turn comes after the first.
+    assert.equal(gates.length, 1);
+    gates[0]?.();
+    await first;
+    await settle();
+    assert.equal(gates.length, 2);
+    gates[1]?.();
+    await second;
+    assert.deepEqual(lastKnownGood.items.get(lastKnownGoodKey), envelopes[1]);
   });
 
   test("is written once per activation", async () => {

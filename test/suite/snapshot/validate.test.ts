@@ -235,7 +235,7 @@ describe("a route", () => {
     assert.deepEqual(faults, []);
   });
 
-  test("has a prefix that a namespace can match: up to 32 fields of 4096 bytes, none empty", () => {
+  test("has a prefix that a namespace can match: up to 32 fields of 4096 bytes, none empty [LB-S11] [LB-A26]", () => {
     const route = (prefix: string[]) =>
       faultsWith({ routes: [{ prefix, kind: "static", rid: "r1" }] });
     assert.deepEqual(route(Array(32).fill("f")), []);
