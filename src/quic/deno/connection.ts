@@ -222,5 +222,5 @@ export class DenoConnection implements QuicConnection, StreamOwner {
 }
 
 function delay(milliseconds: number): Promise<undefined> {
-  return new Promise((resolve) => setTimeout(() => resolve(), milliseconds));
+  return new Promise((resolve) => setTimeout(() => resolve(undefined), milliseconds));
 }
