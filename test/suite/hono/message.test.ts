@@ -7,12 +7,13 @@ import {
   draftName,
   encodeControlMessage,
   type MessageParameter,
+  type RequestErrorName,
   requestErrorCodes,
   type Token,
 } from "../../../src/moqt/mod.ts";
 import { allDrafts, hex } from "../moqt/support.ts";
 import { vector } from "../moqt/vectors.ts";
-import { fields, request } from "../routing/fixtures.ts";
+import { activate, fields, request, requestTypes, snapshotOf } from "../routing/fixtures.ts";
 import { turn } from "../snapshot/fixtures.ts";
 import {
   answerIn,
@@ -46,6 +47,27 @@ describe("POST /moqt/:draft", () => {
   test("answers rejections with 200 too: HTTP worked", async () => {
     const answer = await answerIn(await post(appOf(), hex(vector("ts"))));
     assert.equal(answer.errorCode, requestErrorCodes.DOES_NOT_EXIST);
+  });
+
+  test("answers each request that is rejected with one REQUEST_ERROR and nothing after it [LB-REJECT-1]", async () => {
+    const refusing = { name: "nobody", authorize: () => false };
+    const apps: [Hono, RequestErrorName][] = [
+      [appOf({}, activate(snapshotOf([]))), "DOES_NOT_EXIST"],
+      [appOf({ authorization: refusing }), "UNAUTHORIZED"],
+      [appOf({ holder: { active: undefined } }), "INTERNAL_ERROR"],
+      [appOf({ rateLimit: () => false, clientOf: () => "" }), "EXCESSIVE_LOAD"],
+    ];
+    for (const [app, code] of apps) {
+      for (const type of requestTypes) {
+        const asked = encodeControlMessage(request(type, fields("example.com", "m1")), 22);
+        // `answerIn` takes exactly one message.
+        const answer = await answerIn(await post(app, asked));
+        const offered = type === "PUBLISH" || type === "PUBLISH_NAMESPACE";
+        const expected = code === "DOES_NOT_EXIST" && offered ? "UNINTERESTED" : code;
+        assert.equal(answer.errorCode, requestErrorCodes[expected], type);
+        assert.equal(answer.redirect, undefined);
+      }
+    }
   });
 
   test("reads the body by the rules of the draft in the path [RQ-19]", async () => {

@@ -177,6 +177,24 @@ describe("what GET /redirect/:request/:name refuses", () => {
     }
   });
 
+  test("a Retry Interval is never, at once, or no sooner than n - 1 ms [RD-06] [LB-S37]", async () => {
+    const unrouted = await get(appOf(), "subscribe/a--v");
+    assert.equal(unrouted.headers.get("retry-after"), null);
+    assert.equal((await problemOf(unrouted, 404, "DOES_NOT_EXIST")).retryInterval, 0);
+    const means: [mean: number, random: number, interval: number, seconds: string][] = [
+      [1, 0, 1, "0"],
+      [5000, 0.5, 5001, "5"],
+      [5001, 0.5, 5002, "6"],
+    ];
+    for (const [retryAfter, random, interval, seconds] of means) {
+      const holder = { active: undefined };
+      const app = appOf({ holder, retryAfter, random: () => random });
+      const response = await get(app, "subscribe/example.2ecom-m1--v");
+      assert.equal(response.headers.get("retry-after"), seconds);
+      assert.equal((await problemOf(response, 503, "INTERNAL_ERROR")).retryInterval, interval);
+    }
+  });
+
   test("says nothing of relays, RIDs or the name that was asked for [LB-S125] [LB-SEC-34]", async () => {
     const noRelay = activate(snapshotOf([pinned("r1", "marker")], { r1: "unhealthy" }));
     const apps = [appOf({}, noRelay), appOf(), appOf({ holder: { active: undefined } })];

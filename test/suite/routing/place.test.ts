@@ -81,6 +81,19 @@ describe("placing on hashed routes", () => {
     assert.equal(relayFor(snapshot, "example.com", "m3", "alice"), "r3");
   });
 
+  test("hash the name and not the bytes that it came in: integers longer than needed change nothing [LB-A6] [LB-S24]", () => {
+    // (n1) goes to r1; its raw bytes with a count of 8001 would go to r2.
+    const active = activate(snapshotOf([hashed([], { rids: ["r1", "r2"] })]));
+    for (const wire of [
+      "0300080001026e31017400",
+      "030009008001026e31017400",
+      "03000a00800180026e31017400",
+      "03001100e0000001e0000002" + "6e31c0000174" + "8000",
+    ]) {
+      assert.equal(ridOf(placeRequest(decoded(wire), active, now)), "r1", wire);
+    }
+  });
+
   test("fewer fields than key_fields are hashed as they are [LB-HASHED-8] [LB-S20] [RT-05]", () => {
     const snapshot = snapshotOf([meetings("example.com")]);
     assert.equal(relayFor(snapshot, "example.com"), "r1");
