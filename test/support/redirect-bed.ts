@@ -68,6 +68,7 @@ export class RedirectBed {
   /** The snapshot in force; tests replace it. */
   readonly holder: { active: ActiveSnapshot | undefined };
   #listening: Listening | undefined;
+  #lookForClosed: (() => void) | undefined;
 
   constructor(options: BedOptions = {}) {
     this.holder = { active: "active" in options ? options.active : liveAt("r2") };
@@ -76,7 +77,10 @@ export class RedirectBed {
       now: () => today,
       random: () => 0.5,
       ownServiceUris,
-      onSession: (event) => this.events.push(event),
+      onSession: (event) => {
+        this.events.push(event);
+        this.#lookForClosed?.();
+      },
       ...options,
       holder: this.holder,
       clock: this.clock,
@@ -98,6 +102,16 @@ export class RedirectBed {
     const peer = await this.connect(draft);
     await peer.setup();
     return peer;
+  }
+
+  /** Waits until as many sessions have ended, of all that there were. */
+  async ended(sessions: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#lookForClosed = () => {
+      if (this.events.filter(({ type }) => type === "closed").length >= sessions) resolve();
+    };
+    this.#lookForClosed();
+    await promise;
   }
 
   async close(): Promise<void> {

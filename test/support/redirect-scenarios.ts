@@ -78,6 +78,7 @@ export function redirectScenarios(
     else addressesElsewhere(scenario);
   });
   describe(`${name}: violations`, () => violations(scenario));
+  describe(`${name}: hostile clients`, () => hostility(scenario));
   describe(`${name}: tokens`, () => tokens(scenario));
   describe(`${name}: the end of sessions`, () => endings(scenario));
 }
@@ -470,6 +471,67 @@ function violations(scenario: Scenario): void {
     await peer.setup(emptySetup + vector("ga"));
     await assertServes(peer, 0);
   });
+}
+
+function hostility(scenario: Scenario): void {
+  scenario(
+    "a client that leaves in the middle of everything leaves nothing behind",
+    async (bed) => {
+      await withNeighbour(bed, async (peer) => {
+        await peer.setup();
+        await assertServes(peer, 0);
+        await peer.open("03000a0001046c69");
+        await peer.uni("14");
+        peer.transport.close(0n, "");
+        await bed.ended(1);
+        assert.equal(bed.server.status().sessions, 1);
+      });
+    },
+  );
+
+  scenario("messages that never end are given up, and only their session", async (bed) => {
+    const neighbour = await bed.client();
+    const peer = await bed.client();
+    for (let i = 0; i < 50; i++) await peer.open("03000a00");
+    await assertServes(peer, 0);
+    bed.clock.advance(10_000);
+    await peer.closedWith("CONTROL_MESSAGE_TIMEOUT");
+    await assertServes(neighbour, 0);
+  });
+
+  scenario(
+    "a client that fills every stream with noise ends with a registered code",
+    async (bed) => {
+      await withNeighbour(bed, async (peer) => {
+        const noise = Uint8Array.from({ length: 2000 }, (_, i) => (i * 73 + 191) % 256);
+        for (let i = 0; i < 10; i++) {
+          await peer.uni(noise.subarray(100 * i)).catch(() => {});
+          await peer.open(noise.subarray(100 * i)).catch(() => {});
+        }
+        await peer.closedWith("PROTOCOL_VIOLATION");
+      });
+    },
+  );
+
+  scenario(
+    "what a client does not read is held within bounds, and costs that client its session [LB-SEC-30]",
+    async (bed) => {
+      await withNeighbour(bed, async (peer) => {
+        await peer.setup();
+        const unread: unknown[] = [];
+        const asking = async () => {
+          for (let id = 0; id < 8000; id += 2) {
+            const name = `live-${"x".repeat(3000)}--v`;
+            const asked = requestBytes("SUBSCRIBE", name, { requestId: BigInt(id) });
+            unread.push(await peer.open(asked, true));
+          }
+        };
+        await assert.rejects(asking(), { code: "CONNECTION_CLOSED" });
+        await peer.closedWith("INTERNAL_ERROR");
+      });
+    },
+    { limits: { maximumQueuedBytes: 20_000 } },
+  );
 }
 
 function tokens(scenario: Scenario): void {

@@ -2,9 +2,12 @@ import type { Listen } from "../../support/redirect-bed.ts";
 import { redirectScenarios } from "../../support/redirect-scenarios.ts";
 import { memoryTransportPair } from "../../support/transport-pair.ts";
 
+/** Less than some answers have, so that one who does not read holds them up. */
+const streamWindow = 1000;
+
 const overMemory: Listen = (server) => ({
   async connect(protocol) {
-    const [client, far] = memoryTransportPair({ protocol });
+    const [client, far] = memoryTransportPair({ protocol, streamWindow });
     void server.serve(far);
     return client;
   },
@@ -17,6 +20,7 @@ const cutOverMemory: Listen = (server) => ({
     const [client, far] = memoryTransportPair({
       protocol,
       kind: "webtransport-h3",
+      streamWindow,
       segment: 1,
       request: { path: "/moqt", authority: "lb:4443" },
     });
