@@ -105,6 +105,9 @@ describe("the objects of a fetch", () => {
   test("may be missing, for a reason", () => {
     assertItems("810c 05 09", [gap("UNKNOWN", 5n, 9n)]);
     assertItems("808c 05 09 820c 06 00", [gap("NON_EXISTENT", 5n, 9n), gap("TIMED_OUT", 6n, 0n)]);
+    for (const draft of [20, 21] as const) {
+      assert.equal(read("820c 05 09", { ...ascending, draft }).length, 1);
+    }
     for (const draft of [18, 19] as const) {
       const options = { ...ascending, draft };
       assertCloses("PROTOCOL_VIOLATION", () => read("820c 05 09", options));

@@ -594,5 +594,9 @@ describe("activity", () => {
     assert.equal(driven.core.lastActivity, 60);
     driven.wait(40);
     assert.equal(driven.core.lastActivity, 60);
+    const theirs = driven.request(requestBytes("PUBLISH", 1n));
+    driven.wait(50);
+    driven.take(driven.core.refuse(theirs, noRoute, driven.now));
+    assert.equal(driven.core.lastActivity, 150);
   });
 });
