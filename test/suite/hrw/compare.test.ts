@@ -8,13 +8,10 @@ import {
   type HashProfileName,
   HrwError,
   hashProfiles,
-  isHashProfileName,
   wins,
 } from "../../../src/hrw/mod.ts";
-import { utf8 } from "./names.ts";
+import { profileNames, utf8 } from "./names.ts";
 import { referenceWins } from "./reference.ts";
-
-const profileNames = Object.keys(hashProfiles).filter(isHashProfileName);
 
 function stub(hash: bigint, weight = 1, rid = "r"): HashedCandidate {
   return { rid: utf8(rid), weight, hash };

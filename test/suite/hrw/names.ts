@@ -1,13 +1,13 @@
 /** Short ways to write hash keys and candidates in tests. */
 
 import { utf8 } from "../../../src/bytes.ts";
+import { hashProfiles, isHashProfileName } from "../../../src/hrw/mod.ts";
 
+export { fields } from "../../support/names.ts";
 export { utf8 };
 
-/** A namespace of UTF-8 fields. */
-export function fields(...texts: string[]): Uint8Array[] {
-  return texts.map(utf8);
-}
+/** Every hash profile. */
+export const profileNames = Object.keys(hashProfiles).filter(isHashProfileName);
 
 /** Candidates of weight 1 with these RIDs. */
 export function relays(...rids: string[]): { rid: Uint8Array; weight: number }[] {

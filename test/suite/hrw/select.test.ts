@@ -7,15 +7,11 @@ import {
   candidateHash,
   type HashProfileName,
   HrwError,
-  hashProfiles,
-  isHashProfileName,
   rankRelays,
   selectRelay,
 } from "../../../src/hrw/mod.ts";
-import { fields, relays, ridText, utf8 } from "./names.ts";
+import { fields, profileNames, relays, ridText, utf8 } from "./names.ts";
 import { referenceRanking } from "./reference.ts";
-
-const profileNames = Object.keys(hashProfiles).filter(isHashProfileName);
 
 type Weighted = Required<Candidate>;
 

@@ -7,15 +7,12 @@ import { fromHex, toHex } from "../../../src/bytes.ts";
 import {
   candidateHash,
   encodeHashInput,
-  hashProfiles,
   isHashProfileName,
   rankRelays,
   selectRelay,
 } from "../../../src/hrw/mod.ts";
 import published from "../../vectors/hrw.json" with { type: "json" };
-import { fields, relays, ridText, utf8 } from "./names.ts";
-
-const profileNames = Object.keys(hashProfiles).filter(isHashProfileName);
+import { fields, profileNames, relays, ridText, utf8 } from "./names.ts";
 
 function bytes(hex: string): Uint8Array {
   const decoded = fromHex(hex);

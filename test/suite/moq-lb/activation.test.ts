@@ -31,22 +31,22 @@ function uriOf(version: number): string {
 }
 
 describe("a snapshot that becomes active", () => {
-  test("of static routes alone places requests [LB-IANA-6]", async () => {
+  /** Where a request goes once `snapshot` was offered. */
+  async function placedBy(snapshot: Snapshot): Promise<string | undefined> {
     const { holder, key, clock } = await bench();
     const now = () => clock.now;
-    const envelope = await signSnapshot(snapshotOf(1, "static"), key, { issuedAt: clock.now });
+    const envelope = await signSnapshot(snapshot, key, { issuedAt: clock.now });
     assert.equal((await holder.offer(envelope)).reason, "activated");
     const redirector = createRedirector({ holder, authorization: "allow-all", now });
-    assert.equal((await answerTo(redirector, asked)).redirect?.connectUri, uriOf(1));
+    return (await answerTo(redirector, asked)).redirect?.connectUri;
+  }
+
+  test("of static routes alone places requests [LB-IANA-6]", async () => {
+    assert.equal(await placedBy(snapshotOf(1, "static")), uriOf(1));
   });
 
   test("of hashed routes alone places requests [LB-IANA-7]", async () => {
-    const { holder, key, clock } = await bench();
-    const now = () => clock.now;
-    const envelope = await signSnapshot(snapshotOf(2, "hashed"), key, { issuedAt: clock.now });
-    assert.equal((await holder.offer(envelope)).reason, "activated");
-    const redirector = createRedirector({ holder, authorization: "allow-all", now });
-    assert.equal((await answerTo(redirector, asked)).redirect?.connectUri, uriOf(2));
+    assert.equal(await placedBy(snapshotOf(2, "hashed")), uriOf(2));
   });
 
   test("is the only one that a request sees, routes and health alike, however many swap under load [LB-CONF-22] [LB-HEALTH-10]", async () => {

@@ -12,7 +12,6 @@ import {
   type Draft,
   draftFacts,
   encodeControlMessage,
-  type JoiningFetch,
   type RequestErrorName,
   requestErrorCodes,
   requestTrackName,
@@ -21,7 +20,7 @@ import {
 } from "../../../src/moqt/mod.ts";
 import { parseSnapshot } from "../../../src/snapshot/mod.ts";
 import { anyFullName } from "../moqt/arbitrary.ts";
-import { allDrafts } from "../moqt/support.ts";
+import { allDrafts, joiningFetch } from "../moqt/support.ts";
 import { vector } from "../moqt/vectors.ts";
 import {
   activate,
@@ -267,19 +266,11 @@ describe("rejections", () => {
   });
 
   test("a joining FETCH: INVALID_JOINING_REQUEST_ID, without asking the policy [LB-S1] [LB-A1]", async () => {
-    const joining: JoiningFetch = {
-      type: "FETCH",
-      fetchType: "RELATIVE_JOINING",
-      requestId: 2n,
-      joiningRequestId: 0n,
-      joiningStart: 1n,
-      parameters: [],
-    };
     const redirector = redirectorOf(vectorSnapshot(), {
       authorization: { name: "nobody", authorize: () => false },
     });
     for (const draft of [18, 19] as const) {
-      const answer = await answerTo(redirector, joining, draft);
+      const answer = await answerTo(redirector, joiningFetch(), draft);
       assertRejects(answer, "INVALID_JOINING_REQUEST_ID", "final");
     }
   });

@@ -16,6 +16,7 @@ import {
   fields,
   framed,
   hex,
+  joiningFetch,
 } from "./support.ts";
 
 const live = fields("live");
@@ -188,15 +189,7 @@ describe("the layout of", () => {
     assertBytesClose("PROTOCOL_VIOLATION", framed("16", "02 00 00 01 00"), [18, 19]);
     assertBytesClose("PROTOCOL_VIOLATION", framed("16", "02 04 00 01 00"), [18, 19]);
     assertNotEncodable({ type: "FETCH", requestId: 0n, ...track, parameters: [] }, [18, 19]);
-    const joining = {
-      type: "FETCH",
-      fetchType: "RELATIVE_JOINING",
-      requestId: 2n,
-      joiningRequestId: 0n,
-      joiningStart: 1n,
-      parameters: [],
-    } as const;
-    assertNotEncodable(joining, [20, 21, 22]);
+    assertNotEncodable(joiningFetch(), [20, 21, 22]);
   });
 
   test("FETCH_OK", () => {

@@ -4,26 +4,16 @@ import { utf8 } from "../../../src/bytes.ts";
 import {
   type ControlMessage,
   isRoutableRequest,
-  type RoutableRequest,
   requestMessage,
   requestTrackName,
   requestTypes,
   routingKey,
 } from "../../../src/moqt/mod.ts";
-import { allDrafts, decodeHex, fields } from "./support.ts";
+import { allDrafts, decodeHex, fields, joiningFetch } from "./support.ts";
 import { vector, vectorIds } from "./vectors.ts";
 
 const ofTrack = ["SUBSCRIBE", "PUBLISH", "FETCH", "TRACK_STATUS"] as const;
 const ofNamespace = ["PUBLISH_NAMESPACE", "SUBSCRIBE_NAMESPACE", "SUBSCRIBE_TRACKS"] as const;
-
-const joining: RoutableRequest = {
-  type: "FETCH",
-  fetchType: "RELATIVE_JOINING",
-  requestId: 2n,
-  joiningRequestId: 0n,
-  joiningStart: 1n,
-  parameters: [],
-};
 
 describe("the routing key", () => {
   test("of a request for a track is its namespace alone [LB-KEY-18] [LB-KEY-19] [LB-KEY-20] [LB-KEY-21] [RQ-18]", () => {
@@ -53,8 +43,8 @@ describe("the routing key", () => {
   });
 
   test("of a joining FETCH is absent [LB-A1] [LB-S1]", () => {
-    assert.equal(routingKey(joining), undefined);
-    assert.equal(requestTrackName(joining), undefined);
+    assert.equal(routingKey(joiningFetch()), undefined);
+    assert.equal(requestTrackName(joiningFetch()), undefined);
   });
 });
 
@@ -77,6 +67,6 @@ describe("a routable request", () => {
       assert.ok(types.has(type), type);
     }
     assert.deepEqual([...requestTypes].toSorted(), [...ofTrack, ...ofNamespace].toSorted());
-    assert.equal(isRoutableRequest(joining), true);
+    assert.equal(isRoutableRequest(joiningFetch()), true);
   });
 });

@@ -1,19 +1,22 @@
 /** Shorthand for the tests of this room. */
 
 import assert from "node:assert/strict";
-import { fromHex, toHex, utf8 } from "../../../src/bytes.ts";
+import { fromHex, toHex } from "../../../src/bytes.ts";
 import {
   type ControlMessage,
   type Draft,
   decodeControlMessage,
   encodeControlMessage,
+  type JoiningFetch,
   MoqtEncodingError,
   MoqtError,
   type RequestContext,
   type SessionErrorName,
   sessionErrorCodes,
-  type TrackNamespace,
 } from "../../../src/moqt/mod.ts";
+import { fields } from "../../support/names.ts";
+
+export { fields };
 
 export const allDrafts: readonly Draft[] = [18, 19, 20, 21, 22];
 
@@ -24,8 +27,12 @@ export function hex(digits: string): Uint8Array {
   return bytes;
 }
 
-export function fields(...texts: string[]): TrackNamespace {
-  return texts.map(utf8);
+/** A FETCH of drafts 18 and 19 that joins the subscription of request 0. */
+export function joiningFetch(
+  fetchType: JoiningFetch["fetchType"] = "RELATIVE_JOINING",
+): JoiningFetch {
+  const joined = { joiningRequestId: 0n, joiningStart: 1n };
+  return { type: "FETCH", fetchType, requestId: 2n, ...joined, parameters: [] };
 }
 
 /** Hexadecimal digits of a control message around a body; white space is for the reader. */

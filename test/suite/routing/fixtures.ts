@@ -1,7 +1,7 @@
 /** Snapshots, requests and expectations for tests of routing. */
 
 import assert from "node:assert/strict";
-import { fromHex, utf8 } from "../../../src/bytes.ts";
+import { fromHex } from "../../../src/bytes.ts";
 import {
   decodeControlMessage,
   isRoutableRequest,
@@ -17,13 +17,9 @@ import {
   parseSnapshot,
   type Snapshot,
 } from "../../../src/snapshot/mod.ts";
+import { fields } from "../../support/names.ts";
 
-export { requestTypes };
-
-/** A namespace of UTF-8 fields. */
-export function fields(...texts: string[]): Uint8Array[] {
-  return texts.map(utf8);
-}
+export { fields, requestTypes };
 
 type Rids = readonly (string | { readonly rid: string; readonly weight: number })[];
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
-import type { RequestType, RoutableRequest } from "../../../src/moqt/mod.ts";
+import type { RequestType } from "../../../src/moqt/mod.ts";
 import { placeRequest } from "../../../src/routing/mod.ts";
 import { type ActiveSnapshot, parseSnapshot } from "../../../src/snapshot/mod.ts";
+import { joiningFetch } from "../moqt/support.ts";
 import {
   activate,
   assertFinal,
@@ -97,15 +98,7 @@ describe("joining FETCH", () => {
   test("gets INVALID_JOINING_REQUEST_ID, with or without a snapshot [LB-A1] [LB-S1]", () => {
     for (const active of [activate(snapshotOf([meetings()])), undefined]) {
       for (const fetchType of ["RELATIVE_JOINING", "ABSOLUTE_JOINING"] as const) {
-        const joining: RoutableRequest = {
-          type: "FETCH",
-          fetchType,
-          requestId: 2n,
-          joiningRequestId: 0n,
-          joiningStart: 1n,
-          parameters: [],
-        };
-        const placed = placeRequest(joining, active, now);
+        const placed = placeRequest(joiningFetch(fetchType), active, now);
         assertFinal(placed, "INVALID_JOINING_REQUEST_ID", "joining-fetch");
       }
     }
