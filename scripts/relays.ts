@@ -7,9 +7,8 @@ import { readCurrent } from "../src/cli/current.ts";
 import { type Home, readTrustedKeys } from "../src/cli/home.ts";
 import { meetingExample } from "../src/cli/meeting.ts";
 import { type Published, publishLocally } from "../src/cli/publish.ts";
-import { listenForSessions } from "../src/instance/listeners.ts";
-import { defaultSessionLimits } from "../src/moq-lb/mod.ts";
 import { type JsonSnapshot, snapshotToJson } from "../src/snapshot/mod.ts";
+import { listen } from "./relay/listen.ts";
 import { Relay, RelayNetwork, type SeenRequest } from "./relay/mod.ts";
 
 export interface LocalRelays {
@@ -17,8 +16,6 @@ export interface LocalRelays {
   readonly uris: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
-
-const hostname = "127.0.0.1";
 
 /** The RIDs of the example. */
 const rids = (meetingExample.relays as readonly { rid: string }[]).map(({ rid }) => rid);
@@ -40,22 +37,18 @@ export async function startRelays(
   const started = await Promise.all(
     rids.map(async (rid) => {
       const relay = new Relay({ name: rid, network, onRequest });
-      const path = `/${rid}`;
-      const listeners = await listenForSessions({
-        server: { refusalOf: () => undefined, serve: (transport) => relay.serve(transport) },
-        hostname,
-        listen: { port: 0, developmentDirectory: directory },
-        sessions: { path, limits: defaultSessionLimits, drainTimeout: 0 },
-        log() {},
+      const listening = await listen(relay, {
+        path: `/${rid}`,
+        certificateDirectory: directory,
       });
-      return { rid, uri: `moqt://${hostname}:${listeners.udpPort}${path}`, relay, listeners };
+      return { rid, relay, listening };
     }),
   );
   return {
-    uris: new Map(started.map(({ rid, uri }) => [rid, uri])),
+    uris: new Map(started.map(({ rid, listening }) => [rid, listening.uri])),
     async close() {
       for (const { relay } of started) relay.drain();
-      await Promise.all(started.map(({ listeners }) => listeners.close()));
+      await Promise.all(started.map(({ listening }) => listening.close()));
     },
   };
 }

@@ -1,5 +1,6 @@
 /**
- * The test relay. Not part of the package: `npm start` and the tests use it.
+ * The test relay. Not part of the package: `npm start` and the tests use it. `listen.ts` puts it on
+ * the network.
  *
  * @module
  */

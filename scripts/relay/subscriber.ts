@@ -57,9 +57,11 @@ export class Subscriber {
   /** All objects of the subgroup were sent. */
   end(subgroup: CachedSubgroup): void {
     const outgoing = this.#subgroups.get(subgroup);
-    this.#subgroups.delete(subgroup);
     if (outgoing === undefined) return;
-    outgoing.last = outgoing.last.then(() => outgoing.stream?.end());
+    outgoing.last = outgoing.last.then(async () => {
+      await outgoing.stream?.end();
+      this.#subgroups.delete(subgroup);
+    });
   }
 
   /** The rest of the subgroup does not come. */

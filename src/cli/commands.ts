@@ -37,4 +37,16 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "read a MOQT control message from bytes",
     load: async () => (await import("./commands/decode.ts")).decode,
   },
+  sub: {
+    summary: "subscribe to a track and print its objects",
+    load: async () => (await import("./commands/sub.ts")).sub,
+  },
+  pub: {
+    summary: "publish a file or standard input as a track",
+    load: async () => (await import("./commands/pub.ts")).pub,
+  },
+  namespaces: {
+    summary: "watch which namespaces are published under a prefix",
+    load: async () => (await import("./commands/namespaces.ts")).namespaces,
+  },
 };

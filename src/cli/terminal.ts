@@ -58,6 +58,12 @@ export function printBytes(bytes: Uint8Array): void {
   process.stdout.write(bytes);
 }
 
+/** Writes bytes as they are, as the result; resolves when there is room for more. */
+export function writeOut(bytes: Uint8Array): Promise<void> {
+  // A reader that has gone is told by the stream itself.
+  return new Promise((resolve) => process.stdout.write(bytes, () => resolve()));
+}
+
 /** Writes one line for the person at the terminal: an error, a warning, a note. */
 export function tell(line: string): void {
   process.stderr.write(`${line}\n`);

@@ -216,9 +216,9 @@ export class GroupWriter {
   /**
    * Publishes an object. Resolves when every subscriber has room for more.
    *
-   * @throws {ClientError} CLOSED after the end of the group
+   * @throws {ClientError} CLOSED after the end of the group, or of its track
    */
-  write(object: Uint8Array | NewObject): Promise<void> {
+  async write(object: Uint8Array | NewObject): Promise<void> {
     if (this.#isEnded) throw new ClientError("CLOSED", "the group has ended");
     const {
       payload,
@@ -235,7 +235,7 @@ export class GroupWriter {
       payload,
       ...(properties === undefined ? {} : { properties }),
     };
-    return this.#next(async () => {
+    await this.#next(async () => {
       await Promise.all([...this.#legs].map((leg) => this.#writeTo(leg, written, isFirst)));
     });
   }

@@ -7,6 +7,7 @@
 
 export type { Announcement, PublishNamespaceOptions } from "./announcement.ts";
 export { type Client, type ClientOptions, createClient, type Dial } from "./client.ts";
+export { closeName } from "./close-name.ts";
 export { type ConnectOptions, connect } from "./connect.ts";
 export { ClientError, type ClientErrorCode, RequestRefused } from "./errors.ts";
 export type { ClientEvent } from "./events.ts";

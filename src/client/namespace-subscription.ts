@@ -98,6 +98,8 @@ class SubscribeNamespaceRequest implements StandingRequest<ClientSession> {
   }
 
   cancel(): void {
+    // What the end of the stream would say is no news to whoever ends it.
+    this.#changes.end();
     this.#leg?.cancel();
   }
 }

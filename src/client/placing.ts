@@ -23,6 +23,7 @@ import {
 } from "../session/mod.ts";
 import { sameServiceUri } from "../snapshot/mod.ts";
 import { backoffDelay, retryDelay } from "./backoff.ts";
+import { closeName } from "./close-name.ts";
 import { ClientError, RequestRefused } from "./errors.ts";
 import type { OnEvent } from "./events.ts";
 import type { Departure, Leg } from "./leg.ts";
@@ -287,13 +288,6 @@ const permanent: ReadonlySet<string> = new Set<SessionErrorName>([
 
 function isPermanent({ by, app, code }: SessionClose): boolean {
   return by === "remote" && app && permanent.has(sessionErrorName(code) ?? "");
-}
-
-/** How a session ended, in a word. */
-export function closeName({ by, app, code }: SessionClose): string {
-  if (by === "idle") return "idle timeout";
-  const name = app ? sessionErrorName(code) : undefined;
-  return name ?? `${app ? "" : "transport "}code 0x${code.toString(16)}`;
 }
 
 function failed({ request }: Target, cause: string): Again {

@@ -47,7 +47,7 @@ export class Publication extends LocalTrack {
    */
   async start(context: ClientContext, signal?: AbortSignal): Promise<void> {
     const { over } = await keepPlaced(new PublishRequest(context, this), context, signal);
-    this.#over.resolve(over);
+    this.#over.resolve(over.finally(() => this.end()));
   }
 }
 

@@ -149,8 +149,15 @@ class SubscribeRequest implements StandingRequest<ClientSession> {
     const { trackNamespace, trackName = this.name.trackName } = target;
     const parameters = this.#parameters();
     const leg = session.send({ type: "SUBSCRIBE", trackNamespace, trackName, parameters }, target);
-    this.#aliasKnown = session.streams.expect();
-    void leg.ended.then(this.#aliasKnown);
+    const known = session.streams.expect();
+    this.#aliasKnown = known;
+    leg.answer.then(({ type }) => {
+      if (type === "REQUEST_ERROR") known();
+    }, known);
+    // One that is over as soon as it is granted still needs what came before its alias was known.
+    void leg.ended.then(({ how }) => {
+      if (how !== "finished") known();
+    });
     return leg;
   }
 

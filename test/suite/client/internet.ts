@@ -29,6 +29,8 @@ type Serve = (transport: Transport) => unknown;
 export class Internet {
   readonly clock = new ManualClock();
   readonly connections: Connection[] = [];
+  /** Unidirectional streams that each end may have open at a time. */
+  streams = 100;
   readonly #services = new Map<string, Serve>();
   readonly #kind: TransportKind;
 
@@ -60,6 +62,7 @@ export class Internet {
         if (serve === undefined) throw new Error("nobody is there");
         const [client, server] = memoryTransportPair({
           kind: this.#kind,
+          uniStreams: this.streams,
           protocol: draftName(drafts[0] ?? draft),
         });
         this.connections.push({ uri, client, server });

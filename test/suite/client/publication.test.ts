@@ -201,8 +201,9 @@ describe("a published track", () => {
     await publication.ended;
     await settle();
     assert.equal((await read(service.streams[0] as IncomingDataStream)).end, 1n);
-    await group.write(utf8("b"));
-    assert.equal(publication.isWanted, false);
+    await assert.rejects(group.write(utf8("b")), { code: "CLOSED" });
+    await assert.rejects(publication.wanted(), { code: "CLOSED" });
+    await client.publish(game);
     await client.close();
   });
 

@@ -166,6 +166,24 @@ describe("a subscription", () => {
     await client.close();
   });
 
+  test("gets the objects of a track that is over as soon as it is granted", async () => {
+    const net = new Internet();
+    const service = new ScriptedService(async (request, _count, session) => {
+      const group = await Subgroup.open(session, 0n);
+      await group.write("all");
+      await group.stream.end();
+      await settle();
+      grant(request);
+      done(request, 1n);
+    });
+    net.listen(uri, service.serve);
+    const { client } = net.client(uri);
+    const subscription = await client.subscribe(game);
+    assert.deepEqual(await new Objects(subscription).take(9), ["0/0 all"]);
+    assert.equal((await subscription.ended).status, "TRACK_ENDED");
+    await client.close();
+  });
+
   test("does not pay for streams of tracks that nobody asked for", async () => {
     const { client, session } = await subscribed();
     const stray = await Subgroup.open(session, 0n, 99n);

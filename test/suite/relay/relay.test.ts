@@ -214,6 +214,24 @@ describe("the test relay", () => {
     await viewer.close();
   });
 
+  test("sends everything before it ends a subscription, also where streams are scarce", async () => {
+    const { net, client } = relays();
+    net.streams = 2;
+    const publisher = client();
+    const viewer = client();
+    const publication = await publisher.publish(game);
+    const objects = new Objects(await viewer.subscribe(game));
+    for (const word of ["a", "b", "c", "d"]) {
+      const group = publication.openGroup();
+      await group.write(utf8(word));
+      await group.end();
+    }
+    await publication.end();
+    assert.deepEqual(await objects.take(9), ["0/0 a", "1/0 b", "2/0 c", "3/0 d"]);
+    await publisher.close();
+    await viewer.close();
+  });
+
   test("tells of namespaces with publishers, and when the last of them is gone", async () => {
     const { client } = relays();
     const publisher = client();
