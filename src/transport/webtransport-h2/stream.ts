@@ -6,8 +6,21 @@
 
 import { type QuicClosed, QuicError, StreamReset, StreamStopped } from "../../quic/errors.ts";
 import { clampedCode, type TransportStream, type TransportStreamKind } from "../transport.ts";
-import { capsules, type NativeStream, type ReadBuffer, type StreamHandler } from "./library.ts";
-import type { H2Session } from "./session.ts";
+import {
+  capsules,
+  type NativeStream,
+  type ReadBuffer,
+  type SessionHandler,
+  type StreamHandler,
+} from "./library.ts";
+
+/** What a stream needs of its session. */
+interface StreamSession extends SessionHandler {
+  /** Resolves once there is room to send. */
+  room(): Promise<void>;
+  /** Nothing more happens on the stream. */
+  forget(stream: H2Stream): void;
+}
 
 /** The engine hands codes of the peer over as numbers. */
 export const largestCode = BigInt(Number.MAX_SAFE_INTEGER);
@@ -22,7 +35,7 @@ export class H2Stream implements TransportStream, StreamHandler {
   readonly kind: TransportStreamKind;
   readonly local: boolean;
   readonly stopped: Promise<bigint>;
-  readonly parentobj: H2Session;
+  readonly parentobj: StreamSession;
 
   readonly #native: NativeStream;
   readonly #resolveStopped: (code: bigint) => void;
@@ -40,7 +53,7 @@ export class H2Stream implements TransportStream, StreamHandler {
   #sendingDone: boolean;
 
   constructor(
-    session: H2Session,
+    session: StreamSession,
     native: NativeStream,
     facts: { kind: TransportStreamKind; local: boolean },
   ) {
