@@ -4,7 +4,8 @@
  */
 
 import { fromHex, toHex } from "../../src/bytes.ts";
-import { parseName } from "../../src/moqt/mod.ts";
+import { createClient } from "../../src/client/client.ts";
+import { draftName, parseName } from "../../src/moqt/mod.ts";
 import { StreamReset } from "../../src/quic/errors.ts";
 import { MoqtSession } from "../../src/session/mod.ts";
 import { connectBrowser } from "../../src/transport/browser.ts";
@@ -25,6 +26,23 @@ export interface PageRefusal {
   /** In hexadecimal. */
   readonly trackNamespace?: readonly string[];
   readonly trackName?: string;
+}
+
+/** A service, and the relays that it may send to. */
+export interface PageService {
+  readonly uri: string;
+  /** SHA-256 of every certificate on the way, in hexadecimal. */
+  readonly certificateHashes: readonly string[];
+}
+
+/** What a subscription that followed a redirect got. */
+export interface PageTrack {
+  /** Connect URIs that the page was redirected to. */
+  readonly redirects: readonly string[];
+  /** Drafts of the sessions that were opened, by URI. */
+  readonly sessions: readonly { readonly uri: string; readonly draft: number }[];
+  /** Group, object and payload as text, of each object. */
+  readonly objects: readonly (readonly [group: number, object: number, payload: string])[];
 }
 
 export interface PageCodes {
@@ -90,6 +108,31 @@ const page = {
     const isOpen = !session.isOver;
     session.close("NO_ERROR", "done");
     return { protocol, kind, implementation: setup?.implementation, refusals, isOpen };
+  },
+
+  /** Subscribes to a track, wherever it is, and takes `count` objects of it. */
+  async receive(service: PageService, name: string, count: number): Promise<PageTrack> {
+    const certificateHashes = service.certificateHashes.map((hash) => fromHex(hash) as Uint8Array);
+    const redirects: string[] = [];
+    const sessions: { uri: string; draft: number }[] = [];
+    const client = createClient({
+      serviceUri: service.uri,
+      dial: (uri, { drafts }) =>
+        connectBrowser(uri, { protocols: drafts.map(draftName), certificateHashes }),
+      onEvent(event) {
+        if (event.type === "redirected") redirects.push(event.to.uri);
+        if (event.type === "connected") sessions.push({ uri: event.uri, draft: event.draft });
+      },
+    });
+    const { trackNamespace, trackName = new Uint8Array(0) } = parseName(name);
+    const subscription = await client.subscribe({ trackNamespace, trackName });
+    const objects: [number, number, string][] = [];
+    for await (const { groupId, objectId, payload } of subscription) {
+      objects.push([Number(groupId), Number(objectId), new TextDecoder().decode(payload)]);
+      if (objects.length === count) break;
+    }
+    await client.close();
+    return { redirects, sessions, objects };
   },
 
   /** Why a connection cannot be had. */

@@ -4,9 +4,12 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type ListeningRelay, listen as listenAsRelay } from "../../scripts/relay/listen.ts";
+import { Relay } from "../../scripts/relay/mod.ts";
 import { toHex, utf8 } from "../../src/bytes.ts";
+import { connect } from "../../src/client/mod.ts";
 import { Http3ServerConnection, type WebTransportSession } from "../../src/http3/mod.ts";
-import { requestErrorCodes, sessionErrorCodes } from "../../src/moqt/mod.ts";
+import { parseName, requestErrorCodes, sessionErrorCodes } from "../../src/moqt/mod.ts";
 import {
   developmentCertificate,
   listenQuic,
@@ -14,10 +17,12 @@ import {
   type QuicServer,
   StreamReset,
 } from "../../src/quic/mod.ts";
+import { parseSnapshot } from "../../src/snapshot/mod.ts";
 import type { TransportStream } from "../../src/transport/transport.ts";
 import { webTransportTransport } from "../../src/transport/webtransport.ts";
 import type { Page, PageTarget } from "../browser/page.ts";
 import { Balancer } from "../support/balancer.ts";
+import { today } from "../support/redirect-bed.ts";
 import { chromiumPath, type OpenPage, openPage } from "./chromium.ts";
 
 /** What scripts of the page can call. */
@@ -97,6 +102,65 @@ function suite(): void {
       withPath,
     ] as const);
     expect(seen).toEqual({ code: Number(sessionErrorCodes.INVALID_PATH), by: "remote" });
+  });
+
+  test("follows a redirect to the relay of each track, and receives its objects [RD-17]", async () => {
+    const relays = await Promise.all(
+      ["r1", "r2"].map((name) => listenAsRelay(new Relay({ name }))),
+    );
+    const [r1, r2] = relays as [ListeningRelay, ListeningRelay];
+    const active = {
+      snapshot: parseSnapshot({
+        version: 1,
+        relays: [
+          { rid: "r1", uri: r1.webTransportUri, health: "healthy" },
+          { rid: "r2", uri: r2.webTransportUri, health: "healthy" },
+        ],
+        routes: [
+          { prefix: ["live"], kind: "static", rid: "r2" },
+          { prefix: ["ops"], kind: "static", rid: "r1" },
+        ],
+      }),
+      signedAt: today,
+      maximumAge: 60_000,
+      digest: "",
+    };
+    const entrance = await Balancer.start({ active });
+    const uri = `https://127.0.0.1:${entrance.port}/moqt`;
+    const hashes = [entrance, r1, r2].map(({ certificateHash }) => certificateHash);
+    const publisher = connect({
+      serviceUri: uri,
+      connection: { certificateHashes: hashes },
+    });
+    for (const [name, relay] of [
+      ["live--video", r2],
+      ["ops--log", r1],
+    ] as const) {
+      const { trackNamespace, trackName = new Uint8Array(0) } = parseName(name);
+      const publication = await publisher.publish({ trackNamespace, trackName });
+      const received = opened.tab.evaluate(([service, track]) => page.receive(service, track, 3), [
+        { uri, certificateHashes: hashes.map(toHex) },
+        name,
+      ] as const);
+      await publication.wanted();
+      const group = publication.openGroup();
+      for (const text of ["one", "two", "three"]) await group.write({ payload: utf8(text) });
+      await group.end();
+      expect(await received).toEqual({
+        redirects: [relay.webTransportUri],
+        sessions: [
+          { uri, draft: 22 },
+          { uri: relay.webTransportUri, draft: 22 },
+        ],
+        objects: [
+          [0, 0, "one"],
+          [0, 1, "two"],
+          [0, 2, "three"],
+        ],
+      });
+    }
+    await publisher.close();
+    await Promise.all([entrance, ...relays].map((service) => service.close()));
   });
 
   test("takes every code as it is, and sends those that it says it sends", async () => {
