@@ -14,7 +14,6 @@ import {
 import { allDrafts, hex } from "../moqt/support.ts";
 import { vector } from "../moqt/vectors.ts";
 import { activate, fields, request, requestTypes, snapshotOf } from "../routing/fixtures.ts";
-import { turn } from "../snapshot/fixtures.ts";
 import {
   answerIn,
   appOf,
@@ -228,7 +227,7 @@ describe("what POST /moqt/:draft refuses", () => {
     // A body that trickles in gains no time by it.
     const trickle = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        await turn();
+        await new Promise((resolve) => setTimeout(resolve, 1));
         controller.enqueue(new Uint8Array(1));
       },
     });
