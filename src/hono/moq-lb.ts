@@ -22,7 +22,9 @@ export type { InstanceStatus } from "./status.ts";
  *
  * - `POST /moqt/moqt-22` (or another draft): the body is one routable request as it would open a
  *   request stream, `application/octet-stream`. 200 with the REQUEST_ERROR; 400 where a session
- *   would be closed, with the name of the session error as `code`.
+ *   would be closed, with the name of the session error as `code`; 404, 408, 413 and 415 for a
+ *   draft, a body or a media type that is not taken, 503 with `Retry-After` while too many bodies
+ *   are on their way.
  * - `GET /redirect/:request/:name`: `:request` is one of subscribe, publish, fetch, track-status,
  *   publish-namespace, subscribe-namespace and subscribe-tracks, `:name` the MOQT text form, with
  *   `--` and a Track Name for the first four and without for the others. 307 to the Connect URI;
