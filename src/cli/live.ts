@@ -69,13 +69,12 @@ export interface Live {
 /** How a live command came to its end. */
 export type LiveEnd = "done" | "stopped" | "time-up";
 
-/** How long an answer may take beyond what the service was asked to wait, in milliseconds. */
+/** Milliseconds that an answer may take; people wait for it. */
 const answerTime = 10_000;
 
 /**
  * Runs `body` with a client, tells what happens on the way, and ends every session in the end.
  *
- * @param patience milliseconds that the service is asked to wait before it answers
  * @returns whether `body` came to its end, or was ended
  * @throws {UsageError} an option is wrong
  * @throws {ClientError} the service cannot be reached, or refuses
@@ -83,7 +82,6 @@ const answerTime = 10_000;
 export async function withClient(
   values: LiveValues,
   body: (live: Live) => Promise<void>,
-  patience = 0,
 ): Promise<LiveEnd> {
   const { token, draft, timeout } = values;
   const style = messageStyle();
@@ -91,8 +89,7 @@ export async function withClient(
     dial: await dialAs(values),
     ...(draft === undefined ? {} : { drafts: [draftOption(draft)] }),
     ...(token === undefined ? {} : { token }),
-    answerTime: answerTime + patience,
-    longestRetry: 60_000,
+    answerTime,
     onEvent: (event) => tell(style.dim(eventLine(event))),
   });
   const end = new Ending(timeout === undefined ? undefined : secondsOption("--timeout", timeout));

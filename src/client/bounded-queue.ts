@@ -13,13 +13,13 @@ export class BoundedQueue<Item> implements AsyncIterableIterator<Item, undefined
   #writers: (() => void)[] = [];
   #ended = false;
   #error: unknown;
-  readonly #onReturn: () => void;
+  readonly #onReturn: (unread: readonly Item[]) => void;
 
   /**
    * @param limit bytes after which writers wait
-   * @param onReturn the reader wants no more, as by `break` in `for await`
+   * @param onReturn the reader wants no more, as by `break` in `for await`; told what it has not read
    */
-  constructor(limit: number, onReturn: () => void = () => {}) {
+  constructor(limit: number, onReturn: (unread: readonly Item[]) => void = () => {}) {
     this.#limit = limit;
     this.#onReturn = onReturn;
   }
@@ -27,6 +27,11 @@ export class BoundedQueue<Item> implements AsyncIterableIterator<Item, undefined
   /** Whether an item would find room at once. */
   get hasRoom(): boolean {
     return this.#size < this.#limit;
+  }
+
+  /** Whether anybody may still read what is added. */
+  get isOpen(): boolean {
+    return !this.#ended;
   }
 
   /** Adds an item. Resolves when the next one may be added. */
@@ -68,9 +73,9 @@ export class BoundedQueue<Item> implements AsyncIterableIterator<Item, undefined
   }
 
   async return(): Promise<IteratorResult<Item, undefined>> {
-    this.#items.length = 0;
+    const unread = this.#items.splice(0).map(({ item }) => item);
     this.end();
-    this.#onReturn();
+    this.#onReturn(unread);
     return { value: undefined, done: true };
   }
 

@@ -39,6 +39,10 @@ export interface ClientSessionOptions {
   readonly onEvent: OnEvent;
   /** The peer makes a request. */
   readonly onRequest: (session: ClientSession, request: IncomingRequest) => void;
+  /** The peer wants the whole session to move. */
+  readonly onGoaway: (session: ClientSession, goaway: SessionGoaway) => void;
+  /** Milliseconds without a request after which the session is closed; absent: never. */
+  readonly idleTime?: number;
 }
 
 export class ClientSession implements PooledSession {
@@ -50,8 +54,13 @@ export class ClientSession implements PooledSession {
   readonly #legs = new Set<Leg>();
   #goaway: SessionGoaway | undefined;
   #lastAlias = 0n;
+  #cancelIdleTimer: () => void = () => {};
 
-  /** Starts the session: SETUP goes out, requests may follow at once. */
+  /**
+   * Starts the session: SETUP goes out, requests may follow at once.
+   *
+   * @throws SessionUseError INVALID_OPTIONS for a transport that did not negotiate MOQT
+   */
   constructor(uri: string, transport: Transport, options: ClientSessionOptions) {
     const { implementation, limits, clock, random, onEvent } = options;
     this.uri = uri;
@@ -71,11 +80,18 @@ export class ClientSession implements PooledSession {
           ...(ofPeer === undefined ? {} : { implementation: ofPeer }),
         }),
       onGoaway: (goaway) => this.#depart(goaway),
-      onRequest: (request) => options.onRequest(this, request),
+      onRequest: (request) => {
+        options.onRequest(this, request);
+        void request.ended.then(() => this.#rest());
+      },
       onDataStream: (stream) => this.streams.onStream(stream),
       onDatagram: (datagram) => this.streams.onDatagram(datagram),
     });
-    void this.#session.run().then((close) => onEvent({ type: "disconnected", uri, close }));
+    void this.#session.run().then((close) => {
+      this.#cancelIdleTimer();
+      onEvent({ type: "disconnected", uri, close });
+    });
+    this.#rest();
   }
 
   get draft(): Draft {
@@ -112,10 +128,11 @@ export class ClientSession implements PooledSession {
       onEvent({ type: "goaway", uri: this.uri, target, newSessionUri, timeout });
       leg.depart({ newSessionUri, timeout });
     };
+    this.#cancelIdleTimer();
     this.#legs.add(leg);
     void leg.ended.then(() => {
       this.#legs.delete(leg);
-      this.#closeIfEmpty();
+      this.#rest();
     });
     return leg;
   }
@@ -138,16 +155,27 @@ export class ClientSession implements PooledSession {
   }
 
   #depart(goaway: SessionGoaway): void {
+    const { onEvent, onGoaway } = this.#options;
     this.#goaway = goaway;
     const { newSessionUri, timeout } = goaway;
-    this.#options.onEvent({ type: "goaway", uri: this.uri, newSessionUri, timeout });
+    onEvent({ type: "goaway", uri: this.uri, newSessionUri, timeout });
+    onGoaway(this, goaway);
     for (const leg of this.#legs) leg.depart(goaway);
-    this.#closeIfEmpty();
+    this.#rest();
   }
 
-  /** After a GOAWAY, the client closes the session once nothing is left on it (MOQT §3.6). */
-  #closeIfEmpty(): void {
-    if (this.#goaway !== undefined && this.#session.openRequests === 0) this.#session.close();
+  /**
+   * A session without requests is closed: at once after a GOAWAY (MOQT §3.6), else when nobody has
+   * needed it for a while.
+   */
+  #rest(): void {
+    const { clock, idleTime } = this.#options;
+    this.#cancelIdleTimer();
+    if (this.#session.isOver || this.#session.openRequests > 0) return;
+    if (this.#goaway !== undefined) this.#session.close();
+    else if (idleTime !== undefined) {
+      this.#cancelIdleTimer = clock.after(idleTime, () => this.#session.close("NO_ERROR", "idle"));
+    }
   }
 }
 

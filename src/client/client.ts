@@ -5,8 +5,15 @@
  */
 
 import { utf8 } from "../bytes.ts";
-import { drafts as allDrafts, type Draft, formatName, type SessionLimits } from "../moqt/mod.ts";
-import { type Clock, type IncomingRequest, systemClock } from "../session/mod.ts";
+import {
+  drafts as allDrafts,
+  type Draft,
+  formatName,
+  parseDraftName,
+  type SessionLimits,
+  sessionErrorCodes,
+} from "../moqt/mod.ts";
+import { type Clock, systemClock } from "../session/mod.ts";
 import type { Transport } from "../transport/transport.ts";
 import {
   type Announcement,
@@ -16,7 +23,7 @@ import {
 import type { ClientContext } from "./client-context.ts";
 import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
 import { ClientError } from "./errors.ts";
-import type { ClientEvent, OnEvent } from "./events.ts";
+import type { ClientEvent } from "./events.ts";
 import { type FetchedObjects, type FetchOptions, fetchObjects } from "./fetch.ts";
 import { LocalTrack, type TrackOptions } from "./local-track.ts";
 import {
@@ -51,14 +58,19 @@ export interface ClientOptions {
   /** Drafts that are offered, the preferred one first; default all, newest first. */
   readonly drafts?: readonly Draft[];
   readonly dial: Dial;
-  /** Sent with every request, as an AUTHORIZATION_TOKEN of type `tokenType`, default 0. */
+  /** Milliseconds after which a session with a relay is closed that has no requests; default 30,000. */
+  readonly relayIdleTime?: number;
+  /**
+   * Sent with every request, to the service and to the relays that it names, as an
+   * AUTHORIZATION_TOKEN of type `tokenType`, default 0.
+   */
   readonly token?: string | Uint8Array;
   readonly tokenType?: bigint;
   /** Redirects that one request follows; default 6 (LB-REDIR-19). */
   readonly maximumHops?: number;
   /** Attempts in a row that may fail before a request is given up; default 10. */
   readonly maximumAttempts?: number;
-  /** Milliseconds that an answer may take; default 30,000. */
+  /** Milliseconds that an answer may take, beyond any rendezvous timeout; default 30,000. */
   readonly answerTime?: number;
   /** Longest Retry Interval that is waited for, in milliseconds; default 60,000. */
   readonly longestRetry?: number;
@@ -129,9 +141,14 @@ class MoqtClient implements Client {
     if (serviceUri === undefined) {
       throw new ClientError("INVALID_OPTION", "serviceUri has to be an https, moqt or wss URI");
     }
-    const open = sessionOpener(options, clock, random, onEvent, (session, request) =>
-      answerPeer(this.#context, this.#tracks, session, request),
-    );
+    const open = sessionOpener(options, serviceUri, {
+      clock,
+      random,
+      onEvent,
+      onRequest: (session, request) => answerPeer(this.#context, this.#tracks, session, request),
+      onGoaway: ({ uri }, { newSessionUri }) =>
+        this.#context.placer.sessionMoves(uri, newSessionUri),
+    });
     this.#sessions = new SessionPool({ open });
     this.#context = {
       placer: new Placer({
@@ -235,33 +252,40 @@ class MoqtClient implements Client {
   }
 }
 
+/** What sessions tell and are told by their client. */
+type SessionHooks = Pick<
+  ClientSessionOptions,
+  "clock" | "random" | "onEvent" | "onRequest" | "onGoaway"
+>;
+
 /** How a session to a normalised URI is made. */
 function sessionOpener(
   options: ClientOptions,
-  clock: Clock,
-  random: () => number,
-  onEvent: OnEvent,
-  onRequest: (session: ClientSession, request: IncomingRequest) => void,
+  serviceUri: string,
+  hooks: SessionHooks,
 ): (uri: string, signal: AbortSignal) => Promise<ClientSession> {
   const { dial, drafts = allDrafts, implementation = "yardmaster" } = options;
   const { token, tokenType = 0n, sessionLimits } = options;
+  const idleTime = atLeast("relayIdleTime", options.relayIdleTime ?? 30_000, 0);
   const tokenValue = typeof token === "string" ? utf8(token) : token;
-  const sessionOptions: ClientSessionOptions = {
+  const forAll: ClientSessionOptions = {
+    ...hooks,
     implementation,
-    ...(tokenValue === undefined
-      ? {}
-      : { token: { aliasType: "USE_VALUE", tokenType, tokenValue } }),
-    ...(sessionLimits === undefined ? {} : { limits: sessionLimits }),
-    clock,
-    random,
-    onEvent,
-    onRequest,
+    ...(tokenValue && { token: { aliasType: "USE_VALUE", tokenType, tokenValue } }),
+    ...(sessionLimits && { limits: sessionLimits }),
   };
   return async (uri, signal) => {
+    const { onEvent } = hooks;
     onEvent({ type: "connecting", uri });
     try {
       const transport = await dial(uri, { drafts, signal });
-      return new ClientSession(uri, transport, sessionOptions);
+      if (parseDraftName(transport.protocol) === undefined) {
+        transport.close(sessionErrorCodes.PROTOCOL_VIOLATION, "");
+        throw new ClientError("CONNECT_FAILED", "the server does not speak MOQT");
+      }
+      // The session with the service stays open for later requests (LB-REDIR-9).
+      const own = uri === serviceUri ? forAll : { ...forAll, idleTime };
+      return new ClientSession(uri, transport, own);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       onEvent({ type: "unreachable", uri, reason });

@@ -41,6 +41,8 @@ export interface PlacingSession {
 export interface PlacedRequest<Session> {
   readonly request: RequestType;
   readonly name: RequestName;
+  /** Milliseconds that it asks to be kept waiting for its answer, if any. */
+  readonly patience?: number;
   /** Sends the request for `target` on `session`. */
   send(session: Session, target: Target): Leg;
 }
@@ -89,7 +91,7 @@ export interface PlacerOptions<Session> {
   readonly maximumHops: number;
   /** Attempts in a row that may fail before a request is given up. */
   readonly maximumAttempts: number;
-  /** Milliseconds that an answer may take. */
+  /** Milliseconds that an answer may take, beyond what its request asks for. */
   readonly answerTime: number;
   /** Longest Retry Interval that is waited for, in milliseconds. */
   readonly longestRetry: number;
@@ -99,9 +101,19 @@ export class Placer<Session extends PlacingSession> {
   readonly #options: PlacerOptions<Session>;
   /** Once the service has been there, it is worth waiting for. */
   #serviceReached = false;
+  /** Where the service has moved to, if it has. */
+  #movedTo: string | undefined;
 
   constructor(options: PlacerOptions<Session>) {
     this.#options = options;
+  }
+
+  /**
+   * A session has to move. Where it is that of the service, and the peer names a new URI, requests
+   * go there from now on, until nobody is there any more.
+   */
+  sessionMoves(uri: string, newSessionUri: string): void {
+    if (uri === this.#serviceUri) this.#movedTo = sessionUri(newSessionUri) ?? this.#movedTo;
   }
 
   /**
@@ -120,7 +132,7 @@ export class Placer<Session extends PlacingSession> {
     again?: Again,
   ): Promise<Placement<Session>> {
     for (let failure = again; ; ) {
-      const uri = failure?.uri ?? this.#options.serviceUri;
+      const uri = failure?.uri ?? this.#serviceUri;
       const target: Target = { request: request.request, uri, ...request.name };
       if (failure !== undefined) await this.#wait(failure, target, attempts, signal);
       const outcome = await this.#walk(request, target, signal);
@@ -155,7 +167,7 @@ export class Placer<Session extends PlacingSession> {
    */
   depart({ request }: Target, { newSessionUri }: Departure): Again {
     const uri = sessionUri(newSessionUri);
-    const { serviceUri } = this.#options;
+    const serviceUri = this.#serviceUri;
     const elsewhere = uri !== undefined && uri !== serviceUri && !sameServiceUri(uri, serviceUri);
     return {
       cause: "GOAWAY",
@@ -163,6 +175,10 @@ export class Placer<Session extends PlacingSession> {
       ...(elsewhere ? { uri } : {}),
       isWish: true,
     };
+  }
+
+  get #serviceUri(): string {
+    return this.#movedTo ?? this.#options.serviceUri;
   }
 
   async #wait(again: Again, target: Target, attempts: Attempts, signal: AbortSignal) {
@@ -187,7 +203,7 @@ export class Placer<Session extends PlacingSession> {
       if ("cause" in session) return session;
       const leg = this.#send(request, session, target);
       if ("cause" in leg) return leg;
-      const answer = await this.#answer(leg, signal);
+      const answer = await this.#answer(leg, request.patience ?? 0, signal);
       if ("cause" in answer) return answer;
       if (answer.type !== "REQUEST_ERROR") {
         onEvent({ type: "accepted", target, draft: session.draft });
@@ -201,7 +217,7 @@ export class Placer<Session extends PlacingSession> {
   }
 
   async #session(target: Target, signal: AbortSignal): Promise<Session | Again> {
-    const isService = target.uri === this.#options.serviceUri;
+    const isService = target.uri === this.#serviceUri;
     try {
       const session = await this.#options.sessions.get(target.uri, signal);
       this.#serviceReached ||= isService;
@@ -211,7 +227,8 @@ export class Placer<Session extends PlacingSession> {
       const error = new ClientError("CONNECT_FAILED", `no session to the ${role(isService)}`, {
         cause,
       });
-      if (isService && !this.#serviceReached) throw error;
+      if (isService && this.#movedTo !== undefined) this.#movedTo = undefined;
+      else if (isService && !this.#serviceReached) throw error;
       return { cause: `${role(isService)} unreachable`, error };
     }
   }
@@ -227,8 +244,9 @@ export class Placer<Session extends PlacingSession> {
   }
 
   /** The answer; a request that gets none is given up. */
-  async #answer(leg: Leg, signal: AbortSignal): Promise<RequestAnswer | Again> {
-    const { clock, answerTime } = this.#options;
+  async #answer(leg: Leg, patience: number, signal: AbortSignal): Promise<RequestAnswer | Again> {
+    const { clock } = this.#options;
+    const answerTime = this.#options.answerTime + patience;
     const { target } = leg;
     let answer: RequestAnswer | Again | undefined;
     try {
@@ -247,7 +265,7 @@ export class Placer<Session extends PlacingSession> {
   #unanswered(target: Target, end: RequestEnd): Again {
     if (end.how !== "closed") return failed(target, "broken off");
     const again = this.#lost(target, end.close);
-    const isService = target.uri === this.#options.serviceUri;
+    const isService = target.uri === this.#serviceUri;
     if (isService && isPermanent(end.close)) {
       throw new ClientError("CONNECT_FAILED", again.error.message);
     }
@@ -265,7 +283,7 @@ export class Placer<Session extends PlacingSession> {
 
   #lost(target: Target, close: SessionClose): Again {
     const name = closeName(close);
-    const which = role(target.uri === this.#options.serviceUri);
+    const which = role(target.uri === this.#serviceUri);
     const error = new ClientError(
       "REQUEST_FAILED",
       `the session to the ${which} ended with ${name}`,

@@ -141,6 +141,10 @@ class SubscribeRequest implements StandingRequest<ClientSession> {
     this.#feed = feed;
   }
 
+  get patience(): number {
+    return this.#options.rendezvousTimeout ?? 0;
+  }
+
   get end(): SubscriptionEnd {
     return this.#end;
   }

@@ -44,10 +44,13 @@ export async function subscribeTracks(
   { prefix, signal }: PrefixOptions,
 ): Promise<TracksSubscription> {
   let cancel = () => {};
-  const queue = new BoundedQueue<Subscription>(mostUnread, () => cancel());
+  const queue = new BoundedQueue<Subscription>(mostUnread, (unread) => {
+    for (const subscription of unread) subscription.cancel();
+    cancel();
+  });
   const forget = context.tracks.add(prefix, (session, request) => {
-    if (queue.hasRoom) void queue.push(acceptTrack(context, session, request), 1);
-    else request.refuse(refusal("EXCESSIVE_LOAD"));
+    if (queue.isOpen && queue.hasRoom) void queue.push(acceptTrack(context, session, request), 1);
+    else request.refuse(refusal(queue.isOpen ? "EXCESSIVE_LOAD" : "UNINTERESTED"));
   });
   const request = new SubscribeTracksRequest(context, prefix);
   try {

@@ -40,20 +40,16 @@ export const sub = command({
     const count = values.count === undefined ? undefined : countOption("--count", values.count);
     const rendezvousTimeout = secondsOption("--wait", values.wait);
     let isSubscribed = false;
-    const end = await withClient(
-      values,
-      async ({ client, signal }) => {
-        const options = { trackNamespace, trackName, rendezvousTimeout, signal };
-        const subscription = await client.subscribe(options);
-        isSubscribed = true;
-        const printed = await printObjects(subscription, values.json, count);
-        if (printed === count) return;
-        const { status, reason, error } = await subscription.ended;
-        if (error !== undefined) throw error;
-        if (!signal.aborted) tell(endLine(status, reason));
-      },
-      rendezvousTimeout,
-    );
+    const end = await withClient(values, async ({ client, signal }) => {
+      const options = { trackNamespace, trackName, rendezvousTimeout, signal };
+      const subscription = await client.subscribe(options);
+      isSubscribed = true;
+      const printed = await printObjects(subscription, values.json, count);
+      if (printed === count) return;
+      const { status, reason, error } = await subscription.ended;
+      if (error !== undefined) throw error;
+      if (!signal.aborted) tell(endLine(status, reason));
+    });
     const isShort = end === "time-up" && (!isSubscribed || count !== undefined);
     if (isShort) tell("the time is up");
     return isShort ? exitStatus.invalidInput : exitStatus.success;

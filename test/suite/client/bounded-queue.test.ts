@@ -50,15 +50,17 @@ describe("the queue between a peer and the application", () => {
   });
 
   test("leaving the loop frees the writers and tells whoever fills it", async () => {
-    let left = false;
-    const queue = new BoundedQueue<number>(1, () => {
-      left = true;
+    let left: readonly number[] | undefined;
+    const queue = new BoundedQueue<number>(1, (unread) => {
+      left = unread;
     });
     const blocked = queue.push(1, 5);
+    void queue.push(2, 5);
     for await (const _ of queue) break;
     await blocked;
-    await queue.push(2, 5);
-    assert.equal(left, true);
+    await queue.push(3, 5);
+    assert.deepEqual(left, [2]);
+    assert.equal(queue.isOpen, false);
     assert.deepEqual(await queue.next(), { value: undefined, done: true });
   });
 });

@@ -6,6 +6,7 @@ import { ClientError, RequestRefused } from "../../../src/client/errors.ts";
 import type { Client } from "../../../src/client/mod.ts";
 import { drafts, formatName, sessionErrorCodes } from "../../../src/moqt/mod.ts";
 import { pass, settle } from "../../support/settle.ts";
+import { memoryTransportPair } from "../../support/transport-pair.ts";
 import { hex } from "../moqt/support.ts";
 import { vector } from "../moqt/vectors.ts";
 import { Internet } from "./internet.ts";
@@ -246,6 +247,18 @@ describe("a request without an answer", () => {
     await client.close();
   });
 
+  test("is waited for as long as it asked the relay to wait for its track", async () => {
+    const { net, service } = scripted(async (request) => {
+      net.clock.after(20_000, () => grant(request));
+    });
+    const { client } = net.client(lb, { answerTime: 3000 });
+    const subscribing = client.subscribe({ ...game, rendezvousTimeout: 20_000 });
+    await pass(net.clock, 20_000, 1000);
+    await subscribing;
+    assert.equal(service.requests.length, 1);
+    await client.close();
+  });
+
   test("is made again where it is broken off", async () => {
     const { net, service } = scripted((request) => request.cancel("INTERNAL_ERROR"), grant);
     const { client } = net.client(lb);
@@ -310,6 +323,60 @@ describe("a service", () => {
       assert.equal(service.sessions.length, 1);
       await client.close();
     }
+  });
+
+  test("that names another place when it goes is asked there, for as long as somebody is there", async () => {
+    const { net, service } = scripted(grant);
+    const next = new ScriptedService(grant);
+    net.listen("moqt://next.example/moqt", next.serve);
+    const { client } = net.client(lb);
+    await client.publish(game);
+    service.sessions[0]?.goaway({ newSessionUri: "moqt://next.example/moqt" });
+    await settle();
+    assert.deepEqual([service.requests.length, next.requests.length], [1, 1]);
+    await client.subscribe(game);
+    assert.equal(next.requests.length, 2);
+    net.unplug("moqt://next.example/moqt");
+    next.sessions[0]?.close();
+    await pass(net.clock, 2000, 50);
+    assert.deepEqual(
+      service.requests
+        .slice(1)
+        .map(({ message }) => message.type)
+        .sort(),
+      ["PUBLISH", "SUBSCRIBE"],
+    );
+    await client.close();
+  });
+
+  test("that speaks something else is not spoken to", async () => {
+    const net = new Internet();
+    const [ours, theirs] = memoryTransportPair({ protocol: "h3" });
+    const { client } = net.client(lb, { dial: async () => ours });
+    const failed = await client.subscribe(game).catch((thrown) => thrown);
+    assert.ok(hasCode("CONNECT_FAILED")(failed));
+    assert.equal((await theirs.closed).code, sessionErrorCodes.PROTOCOL_VIOLATION);
+    await client.close();
+  });
+
+  test("keeps its session open, relays only while they are needed [LB-REDIR-9]", async () => {
+    const { net, service, relay } = scripted((request) => request.refuse(redirect(r1, request)));
+    const { client } = net.client(lb, { relayIdleTime: 5000 });
+    const subscription = await client.subscribe(game);
+    await pass(net.clock, 6000, 500);
+    assert.equal(relay.sessions[0]?.isOver, false);
+    subscription.cancel();
+    await pass(net.clock, 4500, 500);
+    (await client.subscribe(game)).cancel();
+    await pass(net.clock, 4500, 500);
+    assert.equal(relay.sessions[0]?.isOver, false);
+    await pass(net.clock, 600, 100);
+    const close = await relay.sessions[0]?.closed;
+    assert.deepEqual([close?.by, close?.code], ["remote", 0n]);
+    assert.equal(service.sessions[0]?.isOver, false);
+    await client.subscribe(game);
+    assert.deepEqual([service.sessions.length, relay.sessions.length], [1, 2]);
+    await client.close();
   });
 
   test("learns path, query and authority of its URI on raw QUIC, and nothing of them elsewhere [SU-04]", async () => {
