@@ -66,6 +66,7 @@ const commands = {
   check: () => [required("Bun", findBun()), join(root, "scripts", "check.ts")],
   conformance: () => [required("Bun", findBun()), join(root, "scripts", "conformance.ts")],
   bench: () => [required("Bun", findBun()), join(root, "bench", "main.ts")],
+  "interop:moq-go": () => [required("Bun", findBun()), join(root, "scripts", "interop-moq-go.ts")],
 };
 
 const [name, ...rest] = process.argv.slice(2);
