@@ -19,6 +19,8 @@ export interface BodyLimits {
 /** Why there is no body: over the size, over the time, or broken off by its sender. */
 export type BodyFault = "too-large" | "late" | "incomplete";
 
+type Body = ArrayBuffer | Uint8Array<ArrayBuffer>;
+
 /** Reads the bodies of one app. */
 export class BodyReader {
   readonly #limits: BodyLimits;
@@ -34,43 +36,45 @@ export class BodyReader {
   }
 
   /** The body of `request`, or why there is none. Never rejects. */
-  async read(request: HonoRequest): Promise<Uint8Array<ArrayBuffer> | BodyFault> {
+  read(request: HonoRequest): Promise<Uint8Array<ArrayBuffer> | BodyFault> {
+    const { maximumSize, timeout } = this.#limits;
     this.#pending++;
-    try {
-      const body = await readBody(request, this.#limits);
-      if (typeof body === "string") return body;
-      return body.byteLength > this.#limits.maximumSize ? "too-large" : new Uint8Array(body);
-    } catch {
-      return "incomplete";
-    } finally {
-      this.#pending--;
-    }
+    return new Promise((resolve) => {
+      const { body, giveUp } = startReading(request, maximumSize);
+      settleInTime(body, timeout, (outcome) => {
+        this.#pending--;
+        if (outcome === "late") giveUp?.();
+        if (typeof outcome === "string") resolve(outcome);
+        else resolve(outcome.byteLength > maximumSize ? "too-large" : new Uint8Array(outcome));
+      });
+    });
   }
 }
 
-type Body = ArrayBuffer | Uint8Array<ArrayBuffer>;
+interface Reading {
+  readonly body: Promise<Body | BodyFault>;
+  /** Takes no more of it. */
+  readonly giveUp?: () => void;
+}
 
 /**
  * A body with a declared length is refused by that alone, before any of it is read; one without is
  * counted as it arrives, and given up at the first chunk beyond the limit.
- *
- * @throws what the runtime throws where the body breaks off
  */
-async function readBody(
-  request: HonoRequest,
-  { maximumSize, timeout }: BodyLimits,
-): Promise<Body | BodyFault> {
+function startReading(request: HonoRequest, limit: number): Reading {
   const { raw } = request;
   const declared = raw.headers.get("content-length");
-  if (declared === null && raw.body !== null && !raw.bodyUsed) {
+  if (declared === null && raw.body !== null && !raw.bodyUsed && !raw.body.locked) {
     const reader = raw.body.getReader();
-    return inTime(readChunks(reader, maximumSize), timeout, () => cancel(reader));
+    return { body: readChunks(reader, limit), giveUp: () => cancel(reader) };
   }
-  if (declared !== null && !(Number(declared) <= maximumSize)) return "too-large";
+  if (declared !== null && !(Number(declared) <= limit)) {
+    return { body: Promise.resolve("too-large") };
+  }
   // HTTP ends a body at its declared length: nothing grows past the check above. A body that
   // another middleware has read already is what hono kept of it. Chunk by chunk, Bun would take
   // twice as long for a request; what is late here ends with its connection.
-  return inTime(request.arrayBuffer(), timeout, () => {});
+  return { body: request.arrayBuffer() };
 }
 
 async function readChunks(
@@ -108,27 +112,29 @@ function cancel(reader: ReadableStreamDefaultReader<Uint8Array>): void {
  */
 const turnsWithoutTimer = 3;
 
-/** What `work` comes to; past `timeout` milliseconds it is given up. */
-async function inTime<T>(
-  work: Promise<T>,
+/**
+ * Calls `settle` once: with what `body` comes to, or past `timeout` milliseconds with `"late"`.
+ * Plain callbacks, since every promise in between is time that each request takes.
+ */
+function settleInTime(
+  body: Promise<Body | BodyFault>,
   timeout: number,
-  giveUp: () => void,
-): Promise<T | "late"> {
+  settle: (outcome: Body | BodyFault) => void,
+): void {
   let settled = false;
-  const watched = work.finally(() => {
-    settled = true;
-  });
-  for (let turn = 0; turn < turnsWithoutTimer && !settled; turn++) await undefined;
-  if (settled) return watched;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), timeout);
-  });
-  try {
-    const outcome = await Promise.race([watched, deadline]);
-    if (outcome === "late") giveUp();
-    return outcome;
-  } finally {
-    clearTimeout(timer);
-  }
+  let turns = turnsWithoutTimer;
+  const end = (outcome: Body | BodyFault) => {
+    if (settled) return;
+    settled = true;
+    if (timer !== undefined) clearTimeout(timer);
+    settle(outcome);
+  };
+  const wait = () => {
+    if (settled) return;
+    if (turns-- > 0) queueMicrotask(wait);
+    else timer = setTimeout(() => end("late"), timeout);
+  };
+  body.then(end, () => end("incomplete"));
+  wait();
 }
