@@ -5,13 +5,9 @@
  */
 
 import { concatBytes } from "../../src/bytes.ts";
-import { refusal } from "../../src/client/outgoing-leg.ts";
-import {
-  isInRange,
-  type LocationRange,
-  locationRange,
-  parameter,
-} from "../../src/client/parameters.ts";
+import { isInRange, type LocationRange, locationRange } from "../../src/client/location-range.ts";
+import { parameter } from "../../src/client/parameters.ts";
+import { refusal } from "../../src/client/refusal.ts";
 import {
   type Draft,
   draftFacts,

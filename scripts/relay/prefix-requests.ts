@@ -4,7 +4,7 @@
  * @module
  */
 
-import { refusal } from "../../src/client/outgoing-leg.ts";
+import { refusal } from "../../src/client/refusal.ts";
 import { hasPrefix, type TrackNamespace } from "../../src/moqt/mod.ts";
 import type { IncomingRequest } from "../../src/session/mod.ts";
 import type { NamespacePublisher, RelayNetwork } from "./network.ts";

@@ -6,13 +6,9 @@
 
 import { DataStreams } from "../../src/client/data-streams.ts";
 import { Leg } from "../../src/client/leg.ts";
-import {
-  hasRangeFilter,
-  OutgoingLeg,
-  refusal,
-  type SubscriberRequest,
-} from "../../src/client/outgoing-leg.ts";
-import { parameter } from "../../src/client/parameters.ts";
+import { OutgoingLeg, type SubscriberRequest } from "../../src/client/outgoing-leg.ts";
+import { hasRangeFilter, parameter } from "../../src/client/parameters.ts";
+import { refusal } from "../../src/client/refusal.ts";
 import { SubscriptionLeg, type SubscriptionRequest } from "../../src/client/subscription-leg.ts";
 import {
   type Draft,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isInRange, type LocationRange } from "../../src/client/parameters.ts";
+import { isInRange, type LocationRange } from "../../src/client/location-range.ts";
 import type { FetchObject, Location, ObjectDatagram, SubgroupObject } from "../../src/moqt/mod.ts";
 
 /** Groups of each track that are kept. */

@@ -106,11 +106,6 @@ export class ClientSession implements PooledSession {
     return this.#session.closed;
   }
 
-  /** Datagrams longer than this are dropped. */
-  get maxDatagramSize(): number {
-    return this.#session.transport.maxDatagramSize;
-  }
-
   /**
    * Makes a request.
    *
@@ -123,11 +118,9 @@ export class ClientSession implements PooledSession {
         ? message.parameters
         : [...message.parameters, { type: "AUTHORIZATION_TOKEN", token }];
     const request = this.#session.request({ ...message, parameters });
-    const leg = new Leg(request, target);
-    request.onGoaway = ({ newSessionUri, timeout }) => {
-      onEvent({ type: "goaway", uri: this.uri, target, newSessionUri, timeout });
-      leg.depart({ newSessionUri, timeout });
-    };
+    const leg = new Leg(request, target, ({ newSessionUri, timeout }) =>
+      onEvent({ type: "goaway", uri: this.uri, target, newSessionUri, timeout }),
+    );
     this.#cancelIdleTimer();
     this.#legs.add(leg);
     void leg.ended.then(() => {

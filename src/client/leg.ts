@@ -26,10 +26,18 @@ export class Leg {
   readonly #departure = Promise.withResolvers<Departure>();
   #news: RequestNews[] | undefined = [];
 
-  constructor(request: OutgoingRequest, target: Target) {
+  /** @param onGoaway told of a GOAWAY for this request alone */
+  constructor(
+    request: OutgoingRequest,
+    target: Target,
+    onGoaway: (departure: Departure) => void = () => {},
+  ) {
     this.request = request;
     this.target = target;
-    request.onGoaway = (goaway) => this.depart(goaway);
+    request.onGoaway = (goaway) => {
+      onGoaway(goaway);
+      this.depart(goaway);
+    };
     request.onMessage = (message) => this.#news?.push(message);
   }
 

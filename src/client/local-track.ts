@@ -14,13 +14,9 @@ import type {
 import type { IncomingRequest } from "../session/mod.ts";
 import type { ClientSession } from "./client-session.ts";
 import { ClientError } from "./errors.ts";
-import {
-  hasRangeFilter,
-  OutgoingLeg,
-  type OutgoingSubgroup,
-  refusal,
-  type SubscriberRequest,
-} from "./outgoing-leg.ts";
+import { OutgoingLeg, type OutgoingSubgroup, type SubscriberRequest } from "./outgoing-leg.ts";
+import { hasRangeFilter } from "./parameters.ts";
+import { refusal } from "./refusal.ts";
 import type { RequestName } from "./target.ts";
 import { abortable } from "./waiting.ts";
 
@@ -48,6 +44,10 @@ export interface GroupOptions {
   readonly isPart?: boolean;
 }
 
+/**
+ * A track, whoever gets it: relays that took its PUBLISH, or sent a SUBSCRIBE. What is published
+ * while nobody does is dropped.
+ */
 export class LocalTrack {
   readonly trackNamespace: TrackNamespace;
   readonly trackName: Uint8Array;
@@ -96,7 +96,11 @@ export class LocalTrack {
     }
   }
 
-  /** Begins a group, or a subgroup of one. What is written while nobody subscribes is dropped. */
+  /**
+   * Begins a group, or a subgroup of one.
+   *
+   * @throws {ClientError} CLOSED after the end of the track
+   */
   openGroup(options: GroupOptions = {}): GroupWriter {
     if (this.#isEnded) throw new ClientError("CLOSED", "the track has ended");
     const groupId = options.groupId ?? this.#nextGroup;
@@ -198,6 +202,7 @@ export class GroupWriter {
   readonly #subgroups = new Map<OutgoingLeg, OutgoingSubgroup | undefined>();
   #nextObject = 0n;
   #isEnded = false;
+  #isAborted = false;
   /** Writes go out one after another, whether or not the caller waits. */
   #last: Promise<void> = Promise.resolve();
 
@@ -253,6 +258,7 @@ export class GroupWriter {
   /** Gives the subgroup up: subscribers learn that something is missing. */
   abort(): void {
     this.#isEnded = true;
+    this.#isAborted = true;
     this.#events.ended();
     for (const subgroup of this.#subgroups.values()) subgroup?.reset();
   }
@@ -271,9 +277,10 @@ export class GroupWriter {
       else subgroup?.reset();
       return;
     }
-    if (!isWanted || leg.isRetired || this.#goesOnElsewhere()) return;
+    if (!isWanted || this.#isAborted || leg.isRetired || this.#goesOnElsewhere()) return;
     const subgroup = await leg.open(this.#header(isFirst));
     this.#subgroups.set(leg, subgroup);
+    if (this.#isAborted) subgroup?.reset();
     await subgroup?.write(object);
   }
 

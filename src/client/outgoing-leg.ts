@@ -14,8 +14,6 @@ import {
   type ObjectDatagram,
   type PublishDoneName,
   publishDoneCodes,
-  type RequestErrorName,
-  requestErrorCodes,
   type SubgroupHeader,
   type SubgroupObject,
   SubgroupWriter,
@@ -24,7 +22,9 @@ import {
 import { QuicError } from "../quic/errors.ts";
 import type { MoqtSession, RequestEnd, RequestNews, SessionRequest } from "../session/mod.ts";
 import type { TransportStream } from "../transport/transport.ts";
-import { isInRange, type LocationRange, locationRange, parameter } from "./parameters.ts";
+import { isInRange, type LocationRange, locationRange } from "./location-range.ts";
+import { hasRangeFilter, parameter } from "./parameters.ts";
+import { refusal } from "./refusal.ts";
 
 /** The request that a subscription came of: a PUBLISH of ours, or a SUBSCRIBE of the peer. */
 export interface SubscriberRequest {
@@ -46,7 +46,10 @@ export class OutgoingLeg {
   #forward = true;
   #range: LocationRange;
   #streams = 0n;
+  /** Streams that wait for room at the peer. */
+  #opening = 0;
   #isRetired = false;
+  #isDone = false;
 
   /**
    * @param parameters what the subscriber asked for
@@ -83,7 +86,7 @@ export class OutgoingLeg {
 
   /** Whether anything at all is to be sent now. */
   get isForwarding(): boolean {
-    return this.#forward && !this.isOver;
+    return this.#forward && !this.#isDone && !this.isOver;
   }
 
   /** Whether another leg has taken over, so that no group is begun on this one. */
@@ -104,6 +107,7 @@ export class OutgoingLeg {
 
   /** Begins a stream, once the peer has room for one. `undefined` where the session has ended. */
   async open(header: Omit<SubgroupHeader, "trackAlias">): Promise<OutgoingSubgroup | undefined> {
+    this.#opening++;
     try {
       const stream = await this.#session.openDataStream();
       const own = { ...header, trackAlias: this.#alias };
@@ -111,13 +115,15 @@ export class OutgoingLeg {
         this.#open.delete(subgroup);
         this.#settle();
       });
-      this.#streams++;
       this.#open.add(subgroup);
-      if (this.isOver) subgroup.reset();
+      if (this.#isDone || this.isOver) subgroup.reset();
+      else this.#streams++;
       return subgroup;
     } catch (error) {
       if (!(error instanceof QuicError)) throw error;
       return undefined;
+    } finally {
+      this.#opening--;
     }
   }
 
@@ -129,7 +135,8 @@ export class OutgoingLeg {
 
   /** Ends the subscription; streams that are still open are reset first. */
   done(status: PublishDoneName): void {
-    if (this.isOver) return;
+    if (this.#isDone || this.isOver) return;
+    this.#isDone = true;
     for (const subgroup of this.#open) subgroup.reset();
     this.#request.send({
       type: "PUBLISH_DONE",
@@ -141,7 +148,7 @@ export class OutgoingLeg {
 
   /** PUBLISH_DONE has to be the last thing that comes of a subscription. */
   #settle(): void {
-    if (this.#isRetired && this.#open.size === 0) this.done("GOING_AWAY");
+    if (this.#isRetired && this.#open.size + this.#opening === 0) this.done("GOING_AWAY");
   }
 
   #hear(message: RequestNews): void {
@@ -229,26 +236,4 @@ export class OutgoingSubgroup {
     this.#isOver = true;
     this.#onEnd();
   }
-}
-
-/** Whether `parameters` ask for ranges, which this client never said that it can filter by. */
-export function hasRangeFilter(parameters: readonly MessageParameter[]): boolean {
-  const names = [
-    "SUBGROUP_FILTER",
-    "OBJECTID_FILTER",
-    "PRIORITY_FILTER",
-    "OBJECT_PROPERTY_FILTER",
-    "TRACK_PROPERTY_FILTER",
-  ] as const;
-  return names.some((name) => parameter(parameters, name) !== undefined);
-}
-
-/** A REQUEST_ERROR without more ado. */
-export function refusal(code: RequestErrorName) {
-  return {
-    type: "REQUEST_ERROR",
-    errorCode: requestErrorCodes[code],
-    retryInterval: 0n,
-    errorReason: "",
-  } as const;
 }

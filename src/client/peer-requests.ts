@@ -9,7 +9,7 @@ import type { IncomingRequest } from "../session/mod.ts";
 import type { ClientContext } from "./client-context.ts";
 import type { ClientSession } from "./client-session.ts";
 import type { LocalTrack } from "./local-track.ts";
-import { refusal } from "./outgoing-leg.ts";
+import { refusal } from "./refusal.ts";
 
 const nothing = new Uint8Array(0);
 

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { YardmasterError } from "../errors.ts";
 import {
   type Draft,
   type RequestError,
@@ -224,9 +225,9 @@ export class Placer<Session extends PlacingSession> {
       return session;
     } catch (cause) {
       signal.throwIfAborted();
-      const error = new ClientError("CONNECT_FAILED", `no session to the ${role(isService)}`, {
-        cause,
-      });
+      const why = cause instanceof YardmasterError ? `: ${cause.message}` : "";
+      const message = `no session with the ${role(isService)}${why}`;
+      const error = new ClientError("CONNECT_FAILED", message, { cause });
       if (isService && this.#movedTo !== undefined) this.#movedTo = undefined;
       else if (isService && !this.#serviceReached) throw error;
       return { cause: `${role(isService)} unreachable`, error };
@@ -286,7 +287,7 @@ export class Placer<Session extends PlacingSession> {
     const which = role(target.uri === this.#serviceUri);
     const error = new ClientError(
       "REQUEST_FAILED",
-      `the session to the ${which} ended with ${name}`,
+      `the session with the ${which} ended with ${name}`,
     );
     return { cause: `session lost (${name})`, error };
   }
