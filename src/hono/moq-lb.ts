@@ -8,6 +8,7 @@
 import { type Env, type Handler, Hono } from "hono";
 import { cors } from "hono/cors";
 import { createRedirector, tell } from "../moq-lb/mod.ts";
+import { withAnyOrigin } from "./cors-option.ts";
 import { messageHandler } from "./message.ts";
 import { checkOptions, type MoqLbOptions } from "./options.ts";
 import { problem } from "./problem.ts";
@@ -69,7 +70,8 @@ export function moqLb<E extends Env = Env>(options: MoqLbOptions<E>): Hono<E> {
     app.all(sessions.path ?? "/moqt", only(["GET"], sessions.handler));
   }
   if (options.cors !== undefined) {
-    const crossOrigin = cors({ allowMethods: ["GET", "HEAD", "POST"], ...options.cors });
+    const allowMethods = ["GET", "HEAD", "POST"];
+    const crossOrigin = cors({ allowMethods, ...withAnyOrigin(options.cors) });
     app.use("/moqt/*", crossOrigin);
     app.use("/redirect/*", crossOrigin);
   }

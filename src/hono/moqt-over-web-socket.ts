@@ -5,13 +5,21 @@
  */
 
 import type { Context, Env, Handler } from "hono";
-import type { RedirectServer } from "../moq-lb/mod.ts";
+import {
+  ConfigurationError,
+  type RedirectServer,
+  requireFunction,
+  requireObject,
+  tell,
+} from "../moq-lb/mod.ts";
 import { type Draft, draftName, drafts } from "../moqt/mod.ts";
 import { selectQmux } from "../transport/qmux.ts";
 import type { Upgrade, UpgradeOptions } from "../transport/qmux-upgrade/upgrade.ts";
+import { requireOrigins } from "./cors-option.ts";
+import { requireDrafts } from "./options.ts";
 import { problem } from "./problem.ts";
 import { refused } from "./refusal.ts";
-import { authorityOf } from "./requester.ts";
+import { authorityOf, text } from "./requester.ts";
 
 /** Options of {@link moqtOverWebSocket}. */
 export interface WebSocketOptions<E extends Env = Env> {
@@ -25,6 +33,8 @@ export interface WebSocketOptions<E extends Env = Env> {
   readonly drafts?: readonly Draft[];
   /** Origins of web pages that may connect. Default: all, as there are no cookies to abuse. */
   readonly origins?: readonly string[];
+  /** Told of what `clientOf` throws; the client is told to come back. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /**
@@ -36,17 +46,27 @@ export interface WebSocketOptions<E extends Env = Env> {
  *
  * @param {WebSocketOptions} options - The server of sessions, and how the runtime upgrades.
  * @returns {Handler} A handler for `GET`, to be given to `moqLb()` as `sessions`.
+ * @throws {ConfigurationError} An option is missing or wrong; the message is one line.
  */
 export function moqtOverWebSocket<E extends Env = Env>(options: WebSocketOptions<E>): Handler<E> {
-  const { server, upgrade, clientOf, origins } = options;
+  checkOptions(options);
+  const { server, upgrade, clientOf, origins, onError } = options;
+  const isAllowed = (origin: string) =>
+    origins === undefined || origins.includes("*") || origins.includes(origin);
   const protocols = (options.drafts ?? drafts).map(draftName);
 
   return function openSession(c) {
     const { url, headers } = c.req.raw;
     if (headers.get("upgrade")?.toLowerCase() !== "websocket") return upgradeRequired();
     const origin = headers.get("origin");
-    if (origin !== null && origins?.includes(origin) === false) return foreignOrigin();
-    const remote = clientOf?.(c) ?? "";
+    if (origin !== null && !isAllowed(origin)) return foreignOrigin();
+    let remote = "";
+    try {
+      if (clientOf !== undefined) remote = text("clientOf", clientOf(c));
+    } catch (error) {
+      tell(onError, error);
+      return unknownClient();
+    }
     const refusal = server.refusalOf(remote, { path: pathOf(url), authority: authorityOf(url) });
     if (refusal !== undefined) return refused(refusal);
     const offered = headers.get("sec-websocket-protocol");
@@ -55,6 +75,19 @@ export function moqtOverWebSocket<E extends Env = Env>(options: WebSocketOptions
     if (transport !== undefined) void server.serve(transport);
     return response;
   };
+}
+
+function checkOptions<E extends Env>(options: WebSocketOptions<E>): void {
+  requireObject("options", options);
+  if (typeof options.server?.serve !== "function") {
+    throw new ConfigurationError("server is missing: give what createRedirectServer made");
+  }
+  if (typeof options.upgrade !== "function") {
+    throw new ConfigurationError("upgrade is missing: give the one of the runtime");
+  }
+  for (const hook of ["clientOf", "onError"] as const) requireFunction(hook, options[hook]);
+  requireDrafts(options.drafts);
+  requireOrigins("origins", options.origins);
 }
 
 /** Path and query of an absolute URL. */
@@ -71,6 +104,12 @@ function upgradeRequired(): Response {
 function foreignOrigin(): Response {
   const detail = "Pages of this origin may not connect.";
   return problem(403, { code: "FORBIDDEN_ORIGIN", detail });
+}
+
+/** A hook that fails is a failed check, as it is for a request. */
+function unknownClient(): Response {
+  const detail = "The request could not be checked.";
+  return problem(503, { code: "INTERNAL_ERROR", detail }, { "retry-after": "5" });
 }
 
 function noCommonProtocol(): Response {

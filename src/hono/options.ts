@@ -5,7 +5,6 @@
  */
 
 import type { Context, Env, Handler } from "hono";
-import type { cors } from "hono/cors";
 import {
   ConfigurationError,
   type RedirectorOptions,
@@ -14,7 +13,7 @@ import {
   requireList,
 } from "../moq-lb/mod.ts";
 import { type Draft, drafts } from "../moqt/mod.ts";
-import { checkCors } from "./cors-option.ts";
+import { type CorsOptions, checkCors } from "./cors-option.ts";
 
 /** Options of `moqLb()`. Only `holder` and `authorization` are required. */
 export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
@@ -39,7 +38,7 @@ export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
    * CORS for players on other origins, as hono's `cors` takes it. Off by default. Scripts in
    * browsers can use `POST /moqt/:draft` alone: the `Location` of a redirect is hidden from them.
    */
-  readonly cors?: NonNullable<Parameters<typeof cors>[0]>;
+  readonly cors?: CorsOptions;
   /** Live sessions: what `moqtOverWebSocket` made. Default: none, and no such path. */
   readonly sessions?: {
     readonly handler: Handler<E>;
@@ -71,15 +70,20 @@ export function checkOptions<E extends Env>(options: MoqLbOptions<E>): void {
   }
   requireInteger("maximumBodySize", options.maximumBodySize ?? longestMessage, 1);
   requireInteger("bodyTimeout", options.bodyTimeout ?? defaultBodyTimeout, 1, 3_600_000);
-  const isKnown = (draft: unknown) => drafts.includes(draft as Draft);
-  requireList("drafts", options.drafts, isKnown, `one or more of ${drafts.join(", ")}`);
-  if (options.drafts?.length === 0) throw new ConfigurationError("drafts must not be empty");
+  requireDrafts(options.drafts);
   const { instanceId, sessions, cors } = options;
   if (instanceId === "" || (instanceId !== undefined && typeof instanceId !== "string")) {
     throw new ConfigurationError("instanceId has to be a string that is not empty");
   }
   if (cors !== undefined) checkCors(cors);
   if (sessions !== undefined) checkSessions(sessions);
+}
+
+/** @throws {ConfigurationError} `given` is given and not a list of drafts that are spoken here */
+export function requireDrafts(given: readonly Draft[] | undefined): void {
+  const isKnown = (draft: unknown) => drafts.includes(draft as Draft);
+  requireList("drafts", given, isKnown, `one or more of ${drafts.join(", ")}`);
+  if (given?.length === 0) throw new ConfigurationError("drafts must not be empty");
 }
 
 function checkSessions({ handler, path = "/" }: { handler?: unknown; path?: unknown }): void {

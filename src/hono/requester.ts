@@ -34,8 +34,12 @@ export function requesterOf<E extends Env>(
   }
 }
 
-/** What a hook of callers without types answered, once it is found to be a text. */
-function text(hook: string, answer: unknown): string {
+/**
+ * What a hook of callers without types answered, once it is found to be a text.
+ *
+ * @throws TypeError where it is something else
+ */
+export function text(hook: string, answer: unknown): string {
   if (typeof answer === "string") return answer;
   throw new TypeError(`${hook} has to answer with a string`);
 }

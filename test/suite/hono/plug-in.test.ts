@@ -149,7 +149,7 @@ describe("moqLb()", () => {
       ["cors.origin", { cors: { origin: "https://Player.example" } }],
       ["cors.origin", { cors: { origin: "https://player.example:443" } }],
       ["cors.origin", { cors: { origin: 5 } }],
-      ["cors.origin\\[1\\]", { cors: { origin: ["https://player.example", "*"] } }],
+      ["cors.origin\\[1\\]", { cors: { origin: ["https://player.example", "nonsense"] } }],
       ["cors.origin\\[0\\]", { cors: { origin: [null] } }],
       ["cors.allowMethods", { cors: { allowMethods: "POST" } }],
       ["cors.allowHeaders", { cors: { allowHeaders: "authorization" } }],
@@ -215,6 +215,12 @@ describe("CORS", () => {
     const stranger = await app.request(path, { headers: { origin: "https://evil.example" } });
     assert.equal(stranger.headers.get("access-control-allow-origin"), null);
     assert.equal(stranger.headers.get("location"), "https://r2.example/moq");
+  });
+
+  test("lets every origin in where `*` is among the origins", async () => {
+    const app = appOf({ cors: { origin: ["https://player.example", "*"] } });
+    const response = await app.request(path, { headers: { origin: "https://other.example" } });
+    assert.equal(response.headers.get("access-control-allow-origin"), "*");
   });
 
   test("keeps to the routes of requests", async () => {

@@ -6,6 +6,7 @@ import {
   moqtOverWebSocket,
   type WebSocketOptions,
 } from "../../../src/hono/moqt-over-web-socket.ts";
+import { ConfigurationError } from "../../../src/moq-lb/mod.ts";
 import type { UpgradeOptions } from "../../../src/transport/qmux-upgrade/upgrade.ts";
 import { RawPeer } from "../../support/raw-peer.ts";
 import { assertServes, type BedOptions, RedirectBed } from "../../support/redirect-bed.ts";
@@ -102,6 +103,58 @@ describe("GET /moqt", () => {
     assert.equal((await from("https://player.example")).status, 204);
     // No browser, no origin.
     assert.equal((await ask()).status, 204);
+  });
+
+  test("from any page, where every origin is named", async () => {
+    const { ask } = appOf({}, { origins: ["*"] });
+    assert.equal((await ask({ ...handshake, origin: "https://any.example" })).status, 204);
+  });
+
+  test("of a client that cannot be told is refused for now, and never a 500", async () => {
+    const faults: (() => unknown)[] = [
+      () => {
+        throw new RangeError("no peer");
+      },
+      () => undefined,
+      () => 5,
+    ];
+    for (const clientOf of faults) {
+      const errors: unknown[] = [];
+      const { ask, upgrades } = appOf(
+        {},
+        { clientOf: clientOf as () => string, onError: (error) => errors.push(error) },
+      );
+      const response = await ask();
+      assert.equal(response.headers.get("retry-after"), "5");
+      await assertProblem(response, 503, "INTERNAL_ERROR");
+      assert.deepEqual([errors.length, upgrades.length], [1, 0]);
+    }
+  });
+
+  test("has its options checked, in one line that names what is wrong", () => {
+    const { server } = new RedirectBed();
+    const upgrade = () => ({ response: new Response(), transport: undefined });
+    const wrong: [string, object][] = [
+      ["server", { server: undefined }],
+      ["server", { server: {} }],
+      ["upgrade", { upgrade: undefined }],
+      ["clientOf", { clientOf: "ip" }],
+      ["onError", { onError: 5 }],
+      ["drafts", { drafts: 22 }],
+      ["drafts", { drafts: [] }],
+      ["origins", { origins: "https://player.example" }],
+      ["origins\\[0\\]", { origins: ["player.example"] }],
+    ];
+    for (const [option, value] of wrong) {
+      assert.throws(
+        () => moqtOverWebSocket({ server, upgrade, ...value } as WebSocketOptions),
+        (error) =>
+          error instanceof ConfigurationError &&
+          new RegExp(`^${option} [^\n]+$`).test(error.message),
+        option,
+      );
+    }
+    moqtOverWebSocket({ server, upgrade });
   });
 
   test("beyond a limit, or while the service ends, is refused before the upgrade", async () => {
