@@ -28,6 +28,14 @@ export interface PageRefusal {
   readonly trackName?: string;
 }
 
+/** How a session ended, in JSON. */
+export interface PageClose {
+  readonly by: string;
+  readonly app: boolean;
+  readonly code: number;
+  readonly reason: string;
+}
+
 /** A service, and the relays that it may send to. */
 export interface PageService {
   readonly uri: string;
@@ -146,12 +154,12 @@ const page = {
   },
 
   /** What ends a session on which `bytes` are sent as a control stream. */
-  async closeAfter(target: PageTarget, bytes: string): Promise<{ code: number; by: string }> {
+  async closeAfter(target: PageTarget, bytes: string): Promise<PageClose> {
     const transport = await connect(target);
     const stream = await transport.openUni();
     await stream.write(fromHex(bytes) as Uint8Array);
-    const { code, by } = await transport.closed;
-    return { code: Number(code), by };
+    const { by, app, code, reason } = await transport.closed;
+    return { by, app, code: Number(code), reason };
   },
 
   /**
