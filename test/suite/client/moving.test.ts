@@ -42,7 +42,7 @@ function since(lines: readonly string[], start: string): string[] {
 }
 
 for (const draft of drafts) {
-  test(`GOAWAY of a relay sends its requests back to the balancer, without a gap, in draft ${draft} [LB-RGOAWAY-1, LB-RGOAWAY-3, LB-RGOAWAY-4, LB-DISPL-8]`, async () => {
+  test(`GOAWAY of a relay sends its requests back to the balancer, without a gap, in draft ${draft} [LB-RGOAWAY-1, LB-RGOAWAY-2, LB-RGOAWAY-3, LB-RGOAWAY-4, LB-DISPL-8]`, async () => {
     const { net, publication, events, objects, close } = await subscribed(draft);
     net.publish({ R2: "draining" });
     net.relay("R2").drain(net.serviceUri);
@@ -58,6 +58,8 @@ for (const draft of drafts) {
       `SUBSCRIBE live-sports-game.2d7--audio accepted by ${relayUri("R1")}`,
       `disconnected ${relayUri("R2")}`,
     ]);
+    const goaway = events.find(({ type }) => type === "goaway");
+    assert.equal(goaway?.type === "goaway" && goaway.newSessionUri, net.serviceUri);
     assert.equal(net.connectionsTo(net.serviceUri), 1);
     await close();
   });
@@ -212,7 +214,7 @@ describe("a relay that drains", () => {
 });
 
 describe("a relay that fails", () => {
-  test("sends its clients back to the balancer, not all in one instant [LB-RGOAWAY-5, LB-DISPL-13, HD-03]", async () => {
+  test("sends its clients back to the balancer, not all in one instant [LB-RGOAWAY-5, LB-RGOAWAY-6, LB-DISPL-13, HD-03]", async () => {
     const { net, publication, events, objects, close } = await subscribed();
     net.publish({ R2: "unhealthy" });
     net.unplug(relayUri("R2"));
