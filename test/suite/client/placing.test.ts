@@ -1,7 +1,9 @@
 /** What a client makes of the answers of a service. */
 
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { describe, test } from "#test";
+import { concatBytes } from "../../../src/bytes.ts";
 import { ClientError, RequestRefused } from "../../../src/client/errors.ts";
 import type { Client } from "../../../src/client/mod.ts";
 import { drafts, formatName, sessionErrorCodes } from "../../../src/moqt/mod.ts";
@@ -347,6 +349,35 @@ describe("a service", () => {
       ["PUBLISH", "SUBSCRIBE"],
     );
     await client.close();
+  });
+
+  test("that sends garbage costs a request its answer, and nothing else", async () => {
+    const stream = fc.record({
+      kind: fc.constantFrom("uni", "bidi"),
+      bytes: fc.oneof(
+        fc.uint8Array({ maxLength: 40 }),
+        // A SETUP, and whatever follows.
+        fc.uint8Array({ maxLength: 20 }).map((rest) => concatBytes(hex("af000000"), rest)),
+      ),
+      fin: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(stream, { minLength: 1, maxLength: 4 }), async (streams) => {
+        const net = new Internet();
+        net.listen(lb, async (transport) => {
+          for (const { kind, bytes, fin } of streams) {
+            const opening = kind === "uni" ? transport.openUni() : transport.openBidi();
+            await opening.then((each) => each.write(bytes, fin)).catch(() => {});
+          }
+        });
+        const { client } = net.client(lb, { maximumAttempts: 2, answerTime: 500 });
+        const subscribing = client.subscribe(game).catch((thrown) => thrown);
+        await pass(net.clock, 2000, 250);
+        assert.ok((await subscribing) instanceof ClientError);
+        await client.close();
+      }),
+      { numRuns: 40 },
+    );
   });
 
   test("that speaks something else is not spoken to", async () => {
