@@ -2,6 +2,7 @@
 
 import { connectionScenarios } from "../quic/connection-scenarios.ts";
 import type { Backends } from "../quic/pair.ts";
+import { quicheScenarios } from "../quic/quiche-scenarios.ts";
 import { streamScenarios } from "../quic/stream-scenarios.ts";
 
 const pairs: readonly Backends[] = [
@@ -13,3 +14,4 @@ for (const backends of pairs) {
   streamScenarios(backends);
   connectionScenarios(backends);
 }
+quicheScenarios();

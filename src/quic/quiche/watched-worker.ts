@@ -9,6 +9,8 @@ import type { Command, EngineEvent } from "./messages.ts";
 
 /** Answers that may be missed in a row; the timeout is divided among them. */
 const MISSES = 4;
+/** Milliseconds that a Worker may take to start, which includes loading its modules. */
+const START_TIMEOUT = 15_000;
 /** Least milliseconds between two starts, so that one that fails at once is not started in a loop. */
 const RESTART_PAUSE = 500;
 
@@ -42,6 +44,8 @@ export class WatchedWorker {
   #worker: (Worker & Unreferable) | undefined;
   #startedAt = 0;
   #missed = 0;
+  /** Whether the Worker has said anything: before, it is starting. */
+  #heard = false;
   #keepsAlive = true;
   #outbox: Command[] = [];
   #sending = false;
@@ -62,10 +66,12 @@ export class WatchedWorker {
     this.#restart = undefined;
     this.#startedAt = performance.now();
     this.#missed = 0;
+    this.#heard = false;
     const worker: Worker & Unreferable = new Worker(this.#url, { type: "module" });
     this.#worker = worker;
     worker.onmessage = ({ data }: MessageEvent<EngineEvent[]>) => {
       this.#missed = 0;
+      this.#heard = true;
       this.#handlers.onEvents(data);
     };
     worker.onerror = (event) => {
@@ -114,7 +120,8 @@ export class WatchedWorker {
 
   #tick(): void {
     if (this.#worker === undefined) return;
-    if (this.#missed >= MISSES) {
+    const patience = this.#heard ? MISSES : Math.ceil(START_TIMEOUT / this.#interval);
+    if (this.#missed >= patience) {
       this.#replace("silent");
       return;
     }

@@ -26,6 +26,8 @@ import { resetToken } from "./tokens.ts";
 
 /** INTERNAL_ERROR (RFC 9000 §20.1). */
 const INTERNAL_ERROR = 1n;
+/** Connections with a server that a reset from there is tried on. */
+const MAX_RESET_TRIES = 64;
 const TELL_TAKEN_AFTER = 64 * 1024;
 
 export class Engine {
@@ -117,8 +119,27 @@ export class Engine {
       this.#dirty.add(known);
       return;
     }
-    const beginning = this.#doorkeeper?.judge(datagram, header, from, now);
+    if (this.#doorkeeper === undefined) {
+      if (header.type === "short") this.#receiveReset(datagram, from, now);
+      return;
+    }
+    const beginning = this.#doorkeeper.judge(datagram, header, from, now);
     if (beginning !== undefined) this.#begin(beginning, datagram, header.destinationId, from, now);
+  }
+
+  /**
+   * A packet of no connection from a server may be a stateless reset, which says by its last bytes
+   * alone whom it is for (RFC 9000 §10.3.1).
+   */
+  #receiveReset(datagram: Uint8Array, from: Address, now: number): void {
+    let tries = MAX_RESET_TRIES;
+    for (const connection of this.#connections.values()) {
+      const { host, port } = connection.remote;
+      if (host !== from.host || port !== from.port) continue;
+      connection.receive(datagram.slice(), from, now);
+      this.#dirty.add(connection);
+      if (--tries === 0) return;
+    }
   }
 
   #begin(

@@ -1,0 +1,38 @@
+/** The Worker of the quiche back-end, which hangs or fails when a certain datagram comes. */
+
+import { pbkdf2Sync } from "node:crypto";
+import type { Command } from "../../src/quic/quiche/messages.ts";
+import "../../src/quic/quiche/engine/worker.ts";
+
+interface WorkerScope {
+  onmessage: (message: MessageEvent<Command[]>) => void;
+}
+
+const scope = globalThis as unknown as WorkerScope;
+const work = scope.onmessage;
+
+/** What each datagram does, by its text. */
+const spells: Record<string, () => void> = {
+  "loop for ever": () => {
+    for (;;);
+  },
+  // Native code, which no runtime can stop: a few seconds of it.
+  "hang in native code": () => {
+    pbkdf2Sync("password", "salt", 8_000_000, 32, "sha256");
+  },
+  fail: () => {
+    throw new Error("the Worker fails, as it was told to");
+  },
+};
+
+scope.onmessage = (message) => {
+  for (const command of message.data) {
+    if (command.type !== "packets") continue;
+    let offset = 0;
+    for (const length of command.packets.lengths) {
+      spells[new TextDecoder().decode(command.packets.bytes.subarray(offset, offset + length))]?.();
+      offset += length;
+    }
+  }
+  work(message);
+};

@@ -1,0 +1,182 @@
+/** What the quiche back-end has beyond the common interface: a watchdog, and Retry. */
+
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { describe, test } from "#test";
+import type { QuicEvent, QuicServer } from "../../src/quic/mod.ts";
+import { listenQuiche } from "../../src/quic/quiche/server.ts";
+import {
+  accept,
+  acceptStream,
+  bytesOf,
+  connect,
+  echo,
+  protocols,
+  readAll,
+  testCertificate,
+  text,
+  until,
+  within,
+  withServer,
+} from "./pair.ts";
+
+const backends = { server: "quiche", client: "quiche" } as const;
+const hangingWorker = new URL("./hanging-worker.ts", import.meta.url);
+
+export function quicheScenarios(): void {
+  describe("the watchdog of the quiche Worker", () => {
+    for (const how of ["loop for ever", "hang in native code", "fail"]) {
+      test(`replaces a Worker that is told to ${how}, on the same port`, async () => {
+        const events: QuicEvent[] = [];
+        const server = await listenQuiche(
+          {
+            hostname: "127.0.0.1",
+            port: 0,
+            certificate: await testCertificate(),
+            alpn: protocols,
+            watchdogTimeout: 400,
+            onEvent: (event) => events.push(event),
+          },
+          hangingWorker,
+        );
+        try {
+          const before = await connect(backends, server);
+          const accepted = await accept(server);
+          const stream = await accepted.openBidi();
+          await cast(how, server);
+
+          const close = await within(accepted.closed);
+          assert.deepEqual(
+            { by: close.by, app: close.app, code: close.code },
+            { by: "local", app: false, code: 1n },
+          );
+          await assert.rejects(stream.write(bytesOf("x")), { code: "CONNECTION_CLOSED" });
+          const event = events.find(({ type }) => type === "worker-replaced");
+          assert.ok(event?.type === "worker-replaced");
+          assert.equal(event.cause, how === "fail" ? "failed" : "silent");
+          assert.equal(event.connections, 1);
+
+          const after = await within(connect(backends, server));
+          void accept(server).then(echo);
+          assert.equal(await echoed(after), "served again");
+
+          // The new Worker answers for the old one: the peer need not wait for its idle timeout.
+          before.openUni().then(
+            (late) => late.write(bytesOf("late")).catch(() => {}),
+            () => {},
+          );
+          assert.equal((await within(before.closed)).by, "remote");
+          after.close(0n, "");
+        } finally {
+          await server.close();
+        }
+      });
+    }
+
+    test("leaves a Worker alone that is idle or busy", async () => {
+      const events: QuicEvent[] = [];
+      const options = { watchdogTimeout: 200, onEvent: (event: QuicEvent) => events.push(event) };
+      await withServer(backends, options, async (server) => {
+        const client = await connect(backends, server);
+        const accepted = await accept(server);
+        const stalled = performance.now() + 600;
+        while (performance.now() < stalled); // The main thread itself hangs for a while.
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        void echo(accepted);
+        assert.equal(await echoed(client), "served again");
+        client.close(0n, "");
+      });
+      assert.deepEqual(events, []);
+    });
+  });
+
+  describe("Retry of the quiche back-end", () => {
+    test("asks every client for proof of its address where it always does", async () => {
+      const events: QuicEvent[] = [];
+      const onEvent = (event: QuicEvent) => events.push(event);
+      await withServer(backends, { retry: "always", onEvent }, async (server) => {
+        const client = await connect(backends, server);
+        void accept(server).then(echo);
+        assert.equal(await echoed(client), "served again");
+        client.close(0n, "");
+        await until(() => events.some(({ type }) => type === "retried"));
+      });
+    });
+
+    test("asks once half of a cap is used up, by default", async () => {
+      let retried = 0;
+      const onEvent = (event: QuicEvent) => {
+        if (event.type === "retried") retried += event.count;
+      };
+      await withServer(backends, { maxConnections: 4, onEvent }, async (server) => {
+        for (let i = 0; i < 2; i++) await connect(backends, server);
+        assert.equal(retried, 0);
+        await connect(backends, server);
+        await until(() => retried === 1);
+      });
+    });
+
+    test("drops handshakes over the rate, and takes them again later", async () => {
+      const causes = new Set<string>();
+      const onEvent = (event: QuicEvent) => {
+        if (event.type === "refused") causes.add(event.cause);
+      };
+      const options = { maxHandshakesPerSecond: 2, retry: "never", onEvent } as const;
+      await withServer(backends, options, async (server) => {
+        const clients = await Promise.all([1, 2, 3].map(() => within(connect(backends, server))));
+        assert.equal(clients.length, 3);
+        assert.ok(causes.has("handshake-rate"));
+      });
+    });
+  });
+
+  describe("the bounds of the quiche back-end", () => {
+    test("streams that nobody accepts stop coming", () =>
+      withServer(backends, { maxUniStreams: 1000 }, async (server) => {
+        const client = await connect(backends, server);
+        const accepted = await accept(server);
+        let finished = 0;
+        void (async () => {
+          for (;;) {
+            const stream = await client.openUni();
+            await stream.write(bytesOf("unseen"), true);
+            finished++;
+          }
+        })().catch(() => {});
+        await until(() => finished >= 1000);
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        assert.ok(finished <= 1500, `${finished} streams`);
+        for (let i = 0; i < 2000; i++) {
+          assert.equal(text(await within(readAll(await acceptStream(accepted)))), "unseen");
+        }
+        client.close(0n, "");
+      }));
+
+    test("codes that quiche cannot carry are refused before they are sent", () =>
+      withServer(backends, {}, async (server) => {
+        const client = await connect(backends, server);
+        const stream = await client.openBidi();
+        for (const code of [-1n, 2n ** 53n]) {
+          assert.throws(() => stream.reset(code), { code: "INVALID_OPTION" });
+          assert.throws(() => stream.stopSending(code), { code: "INVALID_OPTION" });
+          assert.throws(() => client.close(code, ""), { code: "INVALID_OPTION" });
+        }
+        client.close(2n ** 53n - 1n, "");
+        assert.equal((await within((await accept(server)).closed)).code, 2n ** 53n - 1n);
+      }));
+  });
+}
+
+/** Sends the server's Worker a datagram that it obeys. */
+async function cast(spell: string, server: QuicServer): Promise<void> {
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => {
+    socket.send(spell, server.address.port, "127.0.0.1", () => socket.close(() => resolve()));
+  });
+}
+
+async function echoed(client: Awaited<ReturnType<typeof connect>>): Promise<string | null> {
+  const stream = await client.openBidi();
+  await stream.write(bytesOf("served again"), true);
+  return text(await within(readAll(stream)));
+}
