@@ -42,8 +42,7 @@ export const liveOptions = {
     type: "string",
     valueHint: "DIR",
     description:
-      "folder of the local store; its certificate for development is accepted from this machine\n" +
-      "(default $YARDMASTER_HOME or .yardmaster)",
+      "folder whose certificate for development is accepted (default $YARDMASTER_HOME or .yardmaster)",
   },
   timeout: { type: "string", valueHint: "SECONDS", description: "end after this time" },
 } as const satisfies ArgsDef;

@@ -1,6 +1,6 @@
 /**
- * Runs one command line. The exit status is exact: 0 done, 1 the input is invalid, 2 the command
- * line is wrong.
+ * Runs one command line. The exit status is exact: 0 done, 1 the input is invalid or a service
+ * refuses, 2 the command line is wrong.
  *
  * @module
  */

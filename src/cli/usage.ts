@@ -58,7 +58,7 @@ export function overview(
       style,
     ),
     `${style.bold("Example:")}\n  yard route example.2ecom-m1`,
-    "Exit status: 0 done, 1 the input is invalid, 2 the command line is wrong.",
+    "Exit status: 0 done, 1 the input is invalid or a service refuses, 2 the command line is wrong.",
   ].join("\n\n");
 }
 

@@ -30,19 +30,19 @@ export const pub = command({
       type: "string",
       valueHint: "N",
       default: "1",
-      description: "put so many objects into each group",
+      description: "put this many objects into each group",
     },
     interval: {
       type: "string",
       valueHint: "MS",
       default: "0",
-      description: "wait so long between groups",
+      description: "wait this long between groups",
     },
     count: { type: "string", valueHint: "N", description: "end after this many objects" },
     announce: {
       type: "boolean",
       description:
-        "announce the namespace (PUBLISH_NAMESPACE) and wait for subscribers, instead of PUBLISH",
+        "announce the namespace (PUBLISH_NAMESPACE) and wait for a subscriber, instead of PUBLISH",
     },
     ...liveOptions,
   },

@@ -22,13 +22,14 @@ export const sub = command({
       type: "string",
       valueHint: "SECONDS",
       default: "20",
-      description: "let the relay wait so long for a publisher to appear",
+      description: "let the relay wait this long for a publisher to appear",
     },
     ...liveOptions,
   },
   details: [
     "Payloads go to standard output as they are, what happens on the way to standard error.\n" +
-      "Follows redirects, and comes back to the service when a relay drains or is lost.",
+      "Follows redirects, and comes back to the service when a relay drains or is lost. On this\n" +
+      "machine, the certificate for development of npm start is accepted.",
   ],
   examples: [
     "sub moqt://127.0.0.1:8787/moqt example.2ecom-m1-alice chat",
