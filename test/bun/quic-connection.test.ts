@@ -7,4 +7,4 @@ import { streamScenarios } from "../quic/stream-scenarios.ts";
 const backends = { server: "quiche", client: "quiche" } as const;
 streamScenarios(backends);
 connectionScenarios(backends);
-quicheScenarios();
+quicheScenarios(backends);

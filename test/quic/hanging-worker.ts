@@ -1,11 +1,11 @@
 /** The Worker of the quiche back-end, which hangs or fails when a certain datagram comes. */
 
 import { pbkdf2Sync } from "node:crypto";
-import type { Command } from "../../src/quic/quiche/messages.ts";
+import type { Order } from "../../src/quic/quiche/messages.ts";
 import "../../src/quic/quiche/engine/worker.ts";
 
 interface WorkerScope {
-  onmessage: (message: MessageEvent<Command[]>) => void;
+  onmessage: (message: MessageEvent<Order[]>) => void;
 }
 
 const scope = globalThis as unknown as WorkerScope;
@@ -26,7 +26,7 @@ const spells: Record<string, () => void> = {
 };
 
 scope.onmessage = (message) => {
-  for (const command of message.data) {
+  for (const { command } of message.data) {
     if (command.type !== "packets") continue;
     let offset = 0;
     for (const length of command.packets.lengths) {

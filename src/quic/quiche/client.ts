@@ -15,7 +15,7 @@ import { QuicheEndpoint } from "./endpoint.ts";
 import type { ConnectSettings } from "./messages.ts";
 import { checkServerCertificate } from "./verify.ts";
 
-/** Milliseconds that a socket and its Worker outlive their last connection. */
+/** Milliseconds that a socket and its engine outlive their last connection. */
 const LINGER = 1_000;
 /** A TLS alert is a transport error of this plus the alert (RFC 9001 §4.8). */
 const CRYPTO_ERROR = 0x100n;
@@ -63,7 +63,7 @@ async function resolve(hostname: string): Promise<{ address: string; family: num
   }
 }
 
-// One socket and Worker for all client connections of an address family
+// One socket and engine for all client connections of an address family
 
 interface SharedEndpoint {
   readonly endpoint: Promise<QuicheEndpoint>;

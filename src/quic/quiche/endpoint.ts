@@ -1,5 +1,5 @@
 /**
- * A socket and the Worker that runs quiche for it.
+ * A socket, and the engine that runs quiche for it in the Worker.
  *
  * @module
  */
@@ -9,18 +9,18 @@ import type { QuicClose } from "../connection.ts";
 import { QuicError } from "../errors.ts";
 import type { QuicEvent } from "../options.ts";
 import { QuicheConnection } from "./connection.ts";
+import { type Engine, openEngine } from "./host.ts";
 import {
   type Address,
-  type Command,
   type ConnectedEvent,
   type ConnectSettings,
+  type EngineCommand,
   type EngineEvent,
   type EngineSettings,
   PACKET_WINDOW,
   type PacketBatch,
 } from "./messages.ts";
 import { openUdp, type UdpSocket } from "./udp.ts";
-import { WatchedWorker } from "./watched-worker.ts";
 
 /** INTERNAL_ERROR (RFC 9000 §20.1). */
 const INTERNAL_ERROR = 1n;
@@ -28,7 +28,7 @@ const INTERNAL_ERROR = 1n;
 export interface EndpointOptions {
   /** Where to bind; port 0 picks one. */
   readonly local: Address;
-  /** Settings for each Worker that is started. */
+  /** Settings for the engine in each Worker that is started. */
   readonly settings: (local: Address) => EngineSettings;
   readonly watchdogTimeout: number;
   readonly onEvent: ((event: QuicEvent) => void) | undefined;
@@ -36,8 +36,6 @@ export interface EndpointOptions {
   readonly onConnection?: (connection: QuicheConnection) => void;
   /** The last connection has ended. */
   readonly onIdle?: () => void;
-  /** The module that the Worker runs. */
-  readonly worker?: URL;
 }
 
 /** How a connection attempt of this side came out. */
@@ -51,7 +49,7 @@ export class QuicheEndpoint {
   readonly #connections = new Map<number, QuicheConnection>();
   readonly #attempts = new Map<number, Attempt>();
   #socket!: UdpSocket;
-  #worker!: WatchedWorker;
+  #engine!: Engine;
   #lastNumber = 0;
   #received: Uint8Array[] = [];
   #receivedFrom: Address[] = [];
@@ -64,7 +62,7 @@ export class QuicheEndpoint {
   }
 
   /**
-   * Binds the socket and starts the Worker.
+   * Binds the socket and opens the engine.
    *
    * @throws QuicError "LISTEN_FAILED", "UNSUPPORTED_PLATFORM", "INVALID_CERTIFICATE"
    */
@@ -76,9 +74,9 @@ export class QuicheEndpoint {
     const ready = new Promise<void>((resolve, reject) => {
       endpoint.#started = { resolve, reject };
     });
-    const url = options.worker ?? new URL("./engine/worker.ts", import.meta.url);
-    endpoint.#worker = new WatchedWorker(url, options.watchdogTimeout, {
-      start: () => ({ type: "start", settings: options.settings(endpoint.local) }),
+    endpoint.#engine = openEngine({
+      settings: () => options.settings(endpoint.local),
+      watchdogTimeout: options.watchdogTimeout,
       onEvents: (events) => endpoint.#onEvents(events),
       onLost: (cause, silence) => endpoint.#onLost(cause, silence),
     });
@@ -103,8 +101,8 @@ export class QuicheEndpoint {
     return this.#connections.size === 0 && this.#attempts.size === 0;
   }
 
-  send(command: Command): void {
-    this.#worker.send(command);
+  send(command: EngineCommand): void {
+    this.#engine.send(command);
   }
 
   /**
@@ -126,7 +124,7 @@ export class QuicheEndpoint {
   // Packets
 
   #onPacket(payload: Uint8Array, from: Address): void {
-    if (!this.#worker.isRunning || this.#packetBytes + payload.length > PACKET_WINDOW) return;
+    if (!this.#engine.isRunning || this.#packetBytes + payload.length > PACKET_WINDOW) return;
     this.#packetBytes += payload.length;
     if (this.#received.length === 0) setImmediate(() => this.#passPackets());
     this.#received.push(payload);
@@ -148,7 +146,7 @@ export class QuicheEndpoint {
     this.#received = [];
     this.#receivedFrom = [];
     this.send({ type: "packets", packets });
-    this.#worker.flush();
+    this.#engine.flush();
   }
 
   // Events of the Worker
@@ -233,12 +231,12 @@ export class QuicheEndpoint {
   /** Whether it keeps the process alive, where the runtime lets one choose. */
   keepAlive(keep: boolean): void {
     this.#socket.keepAlive(keep);
-    this.#worker.keepAlive(keep);
+    this.#engine.keepAlive(keep);
   }
 
   /** Stops at once; connections that are open are cut off. */
   close(): void {
     this.#socket.close();
-    this.#worker.close();
+    this.#engine.close();
   }
 }

@@ -85,10 +85,26 @@ export interface ConnectSettings {
   readonly transport: TransportSettings;
 }
 
-/** To the Worker. Numbers of connections are the Worker's on a server, ours on a client. */
+/** What goes to the Worker: arrays of these. Engine 0 is the Worker itself. */
+export interface Order {
+  readonly engine: number;
+  readonly command: Command;
+}
+
+/** What comes from the Worker. */
+export interface Report {
+  readonly engine: number;
+  readonly events: readonly EngineEvent[];
+}
+
+/** Numbers of connections are the Worker's on a server, ours on a client. */
 export type Command =
-  | { readonly type: "start"; readonly settings: EngineSettings }
   | { readonly type: "ping" }
+  | { readonly type: "open-engine"; readonly settings: EngineSettings }
+  | { readonly type: "close-engine" }
+  | EngineCommand;
+
+export type EngineCommand =
   | { readonly type: "reload"; readonly certificate: Certificate }
   | { readonly type: "packets"; readonly packets: PacketBatch }
   | { readonly type: "connect"; readonly connection: number; readonly settings: ConnectSettings }
@@ -118,17 +134,16 @@ export type ConnectionCommand = { readonly connection: number } & (
     }
 );
 
-/** From the Worker. */
 export type EngineEvent =
-  /** It runs and has taken the settings. */
+  | { readonly type: "pong" }
+  /** The engine is there and has taken its settings. */
   | { readonly type: "ready" }
-  /** It cannot run: no addon for this platform, or settings that quiche refuses. */
+  /** It cannot be: no addon for this platform, or settings that quiche refuses. */
   | {
       readonly type: "unusable";
       readonly code: "UNSUPPORTED_PLATFORM" | "INVALID_CERTIFICATE";
       readonly message: string;
     }
-  | { readonly type: "pong" }
   | { readonly type: "packets"; readonly packets: PacketBatch }
   /** Bytes of "packets" commands that were fed to quiche or dropped. */
   | { readonly type: "taken"; readonly count: number }

@@ -18,14 +18,10 @@ import { QuicheEndpoint } from "./endpoint.ts";
 import type { Address, ServerEngineSettings } from "./messages.ts";
 
 /** Listens with quiche. @throws QuicError as `listenQuic` does */
-export async function listenQuiche(
-  options: ListenQuicOptions,
-  /** The module that the Worker runs; tests make it hang. */
-  worker?: URL,
-): Promise<QuicServer> {
+export async function listenQuiche(options: ListenQuicOptions): Promise<QuicServer> {
   checkAlpn(options.alpn);
   checkCertificate(options.certificate);
-  return await QuicheServer.open(options, worker);
+  return await QuicheServer.open(options);
 }
 
 class QuicheServer implements QuicServer {
@@ -44,7 +40,7 @@ class QuicheServer implements QuicServer {
     this.#reload = reload;
   }
 
-  static async open(options: ListenQuicOptions, worker: URL | undefined): Promise<QuicheServer> {
+  static async open(options: ListenQuicOptions): Promise<QuicheServer> {
     const arrivals = new Arrivals<QuicheConnection>();
     const fixed = {
       role: "server",
@@ -64,7 +60,6 @@ class QuicheServer implements QuicServer {
       watchdogTimeout: fixed.transport.watchdogTimeout,
       onEvent: options.onEvent,
       onConnection: (connection) => arrivals.push(connection),
-      ...(worker === undefined ? {} : { worker }),
     });
     return new QuicheServer(endpoint, arrivals, (certificate) => {
       ({ certificatePem, keyPem } = certificate);

@@ -158,6 +158,10 @@ export class Doorkeeper {
     return this.#answers <= MAX_ANSWERS;
   }
 
+  close(): void {
+    this.#report.close();
+  }
+
   /** Ends the counting of a connection that was let in. */
   leave(address: Address): void {
     this.#admission.leave(address.host);

@@ -9,9 +9,9 @@ import { setImmediate } from "node:timers";
 import type { Certificate } from "../../connection.ts";
 import type {
   Address,
-  Command,
   ConnectionEvent,
   ConnectSettings,
+  EngineCommand,
   EngineEvent,
   EngineSettings,
   PacketBatch,
@@ -44,6 +44,7 @@ export class Engine {
   #packetsTaken = 0;
   #scheduled = false;
   #lastNumber = 0;
+  #closed = false;
 
   /**
    * @param post sends events to the main thread, in order
@@ -62,21 +63,16 @@ export class Engine {
   }
 
   /** Carries out a command; its effects show in events of the next turn. */
-  perform(command: Command, now: number): void {
+  perform(command: EngineCommand, now: number): void {
     switch (command.type) {
       case "packets":
         this.#receive(command.packets, now);
-        break;
-      case "ping":
-        this.#events.push({ type: "pong" });
         break;
       case "reload":
         this.#reload(command.certificate);
         break;
       case "connect":
         this.#connect(command.connection, command.settings, now);
-        break;
-      case "start":
         break;
       default: {
         const connection = this.#connections.get(command.connection);
@@ -232,6 +228,7 @@ export class Engine {
 
   #turn(): void {
     this.#scheduled = false;
+    if (this.#closed) return;
     const now = performance.now();
     const working = [...this.#dirty];
     this.#dirty.clear();
@@ -260,6 +257,16 @@ export class Engine {
     }
     if (failed || connection.isOver) this.#remove(connection);
     if (connection.ended && !hadEnded) this.#doorkeeper?.leave(connection.remote);
+  }
+
+  /** Stops for good, telling nobody. */
+  close(): void {
+    this.#closed = true;
+    this.#doorkeeper?.close();
+    for (const connection of this.#connections.values()) connection.dispose();
+    this.#connections.clear();
+    this.#byKey.clear();
+    this.#dirty.clear();
   }
 
   #remove(connection: EngineConnection): void {

@@ -5,46 +5,58 @@
  */
 
 import { QuicError } from "../../errors.ts";
-import type { Command, EngineEvent, EngineSettings } from "../messages.ts";
+import type { EngineEvent, EngineSettings, Order, Report } from "../messages.ts";
 import { Engine } from "./engine.ts";
 import { loadNative } from "./native.ts";
 
 /** The part of a Worker's global scope that is used here. */
 interface WorkerScope {
-  onmessage: ((message: MessageEvent<Command[]>) => void) | null;
-  postMessage(events: EngineEvent[], transfer: ArrayBuffer[]): void;
+  onmessage: ((message: MessageEvent<Order[]>) => void) | null;
+  postMessage(report: Report, transfer: ArrayBuffer[]): void;
 }
 
 const scope = globalThis as unknown as WorkerScope;
-let engine: Engine | undefined;
+const engines = new Map<number, Engine>();
 
-function post(events: EngineEvent[]): void {
+function post(engine: number, events: EngineEvent[]): void {
   const transfer: ArrayBuffer[] = [];
   for (const event of events) {
     if (event.type === "data" || event.type === "datagram") transfer.push(event.bytes.buffer);
     else if (event.type === "packets") transfer.push(event.packets.bytes.buffer);
   }
-  scope.postMessage(events, transfer);
+  scope.postMessage({ engine, events }, transfer);
 }
 
-function start(settings: EngineSettings): void {
+function open(number: number, settings: EngineSettings): void {
   try {
-    engine = new Engine(loadNative(), settings, post);
-    post([{ type: "ready" }]);
+    engines.set(number, new Engine(loadNative(), settings, (events) => post(number, events)));
+    post(number, [{ type: "ready" }]);
   } catch (error) {
-    const code =
-      error instanceof QuicError && error.code === "UNSUPPORTED_PLATFORM"
-        ? error.code
-        : "INVALID_CERTIFICATE";
+    const isMissing = error instanceof QuicError && error.code === "UNSUPPORTED_PLATFORM";
+    const code = isMissing ? "UNSUPPORTED_PLATFORM" : "INVALID_CERTIFICATE";
     const message = error instanceof Error ? error.message : "quiche refuses the settings";
-    post([{ type: "unusable", code, message }]);
+    post(number, [{ type: "unusable", code, message }]);
   }
 }
 
-scope.onmessage = ({ data: commands }) => {
-  const now = performance.now();
-  for (const command of commands) {
-    if (command.type === "start") start(command.settings);
-    else engine?.perform(command, now);
+function carryOut({ engine, command }: Order, now: number): void {
+  switch (command.type) {
+    case "ping":
+      post(engine, [{ type: "pong" }]);
+      break;
+    case "open-engine":
+      open(engine, command.settings);
+      break;
+    case "close-engine":
+      engines.get(engine)?.close();
+      engines.delete(engine);
+      break;
+    default:
+      engines.get(engine)?.perform(command, now);
   }
+}
+
+scope.onmessage = ({ data: orders }) => {
+  const now = performance.now();
+  for (const order of orders) carryOut(order, now);
 };
