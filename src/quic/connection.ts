@@ -95,7 +95,12 @@ export interface QuicStream {
   write(bytes: Uint8Array, fin?: boolean): Promise<void>;
   /** Sends FIN; the same as `write(empty, true)`. Does nothing after a FIN. */
   end(): Promise<void>;
-  /** Gives up sending, with RESET_STREAM (see {@link QuicCapabilities}). Nothing after FIN. */
+  /**
+   * Gives up sending, with RESET_STREAM (see {@link QuicCapabilities}). Nothing after FIN.
+   *
+   * @throws QuicError "INVALID_OPTION" where the code is negative or over 2^53 - 1; so do the two
+   *   others that take a code
+   */
   reset(code: bigint): void;
   /** Gives up reading, with STOP_SENDING (see {@link QuicCapabilities}). Nothing after FIN. */
   stopSending(code: bigint): void;

@@ -1,7 +1,17 @@
-/** QUIC connections on Deno, on its own stack. The quiche addon is held to the same on Bun. */
+/** QUIC connections on Deno: its own stack at both ends, and at either end of quiche. */
 
 import { connectionScenarios } from "../quic/connection-scenarios.ts";
+import type { Backends } from "../quic/pair.ts";
+import { quicheScenarios } from "../quic/quiche-scenarios.ts";
 import { streamScenarios } from "../quic/stream-scenarios.ts";
 
-streamScenarios({ server: "deno", client: "deno" });
-connectionScenarios({ server: "deno", client: "deno" });
+const pairs: readonly Backends[] = [
+  { server: "deno", client: "deno" },
+  { server: "quiche", client: "deno" },
+  { server: "deno", client: "quiche" },
+];
+for (const backends of pairs) {
+  streamScenarios(backends);
+  connectionScenarios(backends);
+}
+quicheScenarios({ server: "quiche", client: "deno" });

@@ -5,6 +5,7 @@
  */
 
 import { Arrivals } from "../arrivals.ts";
+import { checkCode } from "../code.ts";
 import type { QuicClose, QuicConnection, QuicStream, QuicStreamKind } from "../connection.ts";
 import { QuicClosed, QuicError } from "../errors.ts";
 import { applicationClose, messageOf, transportClose } from "./close.ts";
@@ -185,6 +186,7 @@ export class DenoConnection implements QuicConnection, StreamOwner {
   }
 
   close(code: bigint, reason: string): void {
+    checkCode(code);
     if (this.#ending !== undefined) return;
     this.#localClose = { by: "local", app: true, code, reason };
     void this.#delivered().then(() => {

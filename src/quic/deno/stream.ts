@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkCode } from "../code.ts";
 import type { QuicStream, QuicStreamKind } from "../connection.ts";
 import { abandoned, ended, type QuicError, type StreamStopped, wrongDirection } from "../errors.ts";
 import { streamError } from "./close.ts";
@@ -110,13 +111,15 @@ export class DenoStream implements QuicStream {
     return this.#writer;
   }
 
-  reset(_code: bigint): void {
+  reset(code: bigint): void {
+    checkCode(code);
     if (this.#writer === undefined || this.#writing !== "open") return;
     this.#writing = "abandoned";
     this.#writer.abort().catch(() => {});
   }
 
-  stopSending(_code: bigint): void {
+  stopSending(code: bigint): void {
+    checkCode(code);
     if (this.#reader === undefined || this.#reading !== "open") return;
     this.#reading = "abandoned";
     this.#reader.cancel().catch(() => {});

@@ -6,6 +6,7 @@
 
 import { utf8 } from "../../bytes.ts";
 import { Arrivals } from "../arrivals.ts";
+import { checkCode } from "../code.ts";
 import type { QuicClose, QuicConnection, QuicStream, QuicStreamKind } from "../connection.ts";
 import { QuicClosed } from "../errors.ts";
 import {
@@ -17,7 +18,7 @@ import {
   MAX_DATAGRAMS,
   TELL_AFTER,
 } from "./messages.ts";
-import { checkCode, QuicheStream, type StreamOwner } from "./stream.ts";
+import { QuicheStream, type StreamOwner } from "./stream.ts";
 
 /** Accepted streams, and datagrams, are told to the Worker in steps of this many. */
 const TELL_STEP = 16;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkCode } from "../code.ts";
 import type { QuicStream, QuicStreamKind } from "../connection.ts";
 import {
   abandoned,
@@ -13,7 +14,6 @@ import {
   StreamStopped,
   wrongDirection,
 } from "../errors.ts";
-import { MAX_CODE } from "./engine/native.ts";
 import { TELL_AFTER } from "./messages.ts";
 
 /** Largest piece that is copied and sent to the Worker at once. */
@@ -272,10 +272,4 @@ export class QuicheStream implements QuicStream {
       this.#wakeWrite();
     }
   }
-}
-
-/** @throws QuicError "INVALID_OPTION" for a code that quiche cannot carry exactly */
-export function checkCode(code: bigint): void {
-  if (code >= 0n && code <= MAX_CODE) return;
-  throw new QuicError("INVALID_OPTION", `code: expected an integer from 0 to ${MAX_CODE}`);
 }

@@ -116,9 +116,6 @@ export interface Native {
   ): number;
 }
 
-/** Largest code that the addon takes exactly: it goes through a JavaScript number. */
-export const MAX_CODE = BigInt(Number.MAX_SAFE_INTEGER);
-
 /**
  * Loads the addon.
  *
