@@ -1,6 +1,6 @@
 /** `yard sub`, `yard pub` and `yard namespaces` as processes, through a balancer to relays. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,9 @@ import { parseSnapshot } from "../../src/snapshot/mod.ts";
 import { activate } from "../suite/routing/fixtures.ts";
 import { inFolder, type Run, yard, yardOnDeno } from "./cli-harness.ts";
 import { bun, launch, root } from "./processes.ts";
+
+// Programs start slowly on a busy machine.
+setDefaultTimeout(30_000);
 
 const network = new RelayNetwork();
 const relays = ["r1", "r2", "r3"].map((name) => new Relay({ name, network }));

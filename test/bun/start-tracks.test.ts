@@ -1,11 +1,14 @@
 /** A track that travels through `npm start`, in two terminals as its output says. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { yard } from "./cli-harness.ts";
 import { launch, type RunningProcess, root } from "./processes.ts";
+
+// Programs start slowly on a busy machine.
+setDefaultTimeout(30_000);
 
 describe("npm start and two terminals", () => {
   let home: string;
