@@ -22,8 +22,9 @@ const TAKE_GRACE = 250;
 const LEAVE_GRACE = 10;
 const WINDOW_GRACE = 60;
 /**
- * How old a client's connection has to be. Until the server has confirmed the handshake, quinn
- * closes in packets that a server may have dropped the keys of, and would hear nothing of it.
+ * How old a client's connection has to be that has heard nothing from the server. Until the server
+ * has confirmed the handshake, quinn closes in packets that the server may have dropped the keys
+ * of, so that the close would not be seen.
  */
 const CONFIRM_GRACE = 50;
 /** Bytes that a new connection may send without an answer (RFC 9002 §7.2). */
@@ -45,9 +46,10 @@ export class DenoConnection implements QuicConnection, StreamOwner {
   readonly #native: DenoQuicConnection;
   readonly #arrivals = new Arrivals<DenoStream>();
   readonly #opening = { bidi: 0, uni: 0 };
-  readonly #closableAt: number;
+  #closableAt: number;
   readonly #pendingWrites = new Set<Promise<void>>();
   #wroteAt = Number.NEGATIVE_INFINITY;
+  #heardAt = Number.NEGATIVE_INFINITY;
   /** Bytes written without a pause before `#wroteAt`. */
   #wroteLately = 0;
   /** Wakes a pump that waits for room among the arrivals. */
@@ -200,8 +202,15 @@ export class DenoConnection implements QuicConnection, StreamOwner {
       await Promise.race([Promise.allSettled(this.#pendingWrites), delay(TAKE_GRACE)]);
     }
     const grace = this.#wroteLately > FIRST_WINDOW ? WINDOW_GRACE : LEAVE_GRACE;
-    const remaining = Math.max(this.#wroteAt + grace, this.#closableAt) - performance.now();
+    // A peer that has sent something since has most likely had what was written.
+    const leftAt = this.#heardAt > this.#wroteAt ? 0 : this.#wroteAt + grace;
+    const remaining = Math.max(leftAt, this.#closableAt) - performance.now();
     if (remaining > 0) await Promise.race([this.closed, delay(remaining)]);
+  }
+
+  heard(): void {
+    this.#heardAt = performance.now();
+    this.#closableAt = 0;
   }
 
   sending(length: number, done: Promise<void>): void {

@@ -18,6 +18,8 @@ const LARGE_READ = 64 * 1024;
 export interface StreamOwner {
   /** QuicClosed where the connection is at its end, else an error about `error`. */
   errorFor(error: unknown): Promise<QuicError>;
+  /** Tells that something of the peer was read. */
+  heard(): void;
   /** Tells that `length` bytes are on their way to the stack until `done` settles. */
   sending(length: number, done: Promise<void>): void;
 }
@@ -69,6 +71,7 @@ export class DenoStream implements QuicStream {
     }
     // Cancelling ends a read that is under way as if FIN had come.
     if ((this.#reading as string) === "abandoned") throw abandoned("read");
+    this.#owner.heard();
     if (result.done) {
       this.#reading = "ended";
       return null;
