@@ -263,10 +263,10 @@ export class H2Session implements Transport, ClientSessionHandler {
     }
     for (const accept of this.#accepting.splice(0)) accept(null);
     this.#resolveClosed(close);
-    if (close.by === "local") this.#linger();
+    this.#linger();
   }
 
-  /** Leaves the goodbye time to arrive, and the peer to end the stream. */
+  /** Leaves a goodbye time to arrive, and the peer to end the stream. */
   #linger(): void {
     const stream = this.#native?.stream;
     if (stream === undefined || stream.closed) return;
