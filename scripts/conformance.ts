@@ -1,21 +1,20 @@
 /**
  * `npm run conformance`: writes docs/conformance.md, which says for each requirement which tests
  * show it. Test names carry the IDs in brackets. Fails when a name carries an ID that does not
- * exist; with `--check`, also when the page on disk is not what the tests say today.
+ * exist, or when a text with IDs names no test; with `--check`, also when the page on disk is not
+ * what the tests say today.
  */
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
-import ts from "typescript";
 import cases from "../test/requirements/cases.json" with { type: "json" };
 import clientGroup from "../test/requirements/client-group.json" with { type: "json" };
 import moqLb from "../test/requirements/moq-lb.json" with { type: "json" };
+import { idList, type NamedTest, testNames } from "./test-names.ts";
 
-interface NamedTest {
+interface CountedTest extends NamedTest {
   readonly file: string;
-  readonly name: string;
-  readonly ids: readonly string[];
 }
 
 interface Item {
@@ -26,48 +25,16 @@ interface Item {
 
 const root = join(import.meta.dir, "..");
 const page = join(root, "docs", "conformance.md");
-const idList = /\[((?:[A-Z]{1,2}-?[A-Z]*-?\d+)(?:,\s*(?:[A-Z]{1,2}-?[A-Z]*-?\d+))*)\]/g;
 
-/** The static text of a string or template literal; substitutions are left out. */
-function literalText(node: ts.Node): string | undefined {
-  if (ts.isStringLiteralLike(node)) return node.text;
-  if (!ts.isTemplateExpression(node)) return undefined;
-  return node.head.text + node.templateSpans.map((span) => `…${span.literal.text}`).join("");
+const tests: CountedTest[] = [];
+const strays: string[] = [];
+for (const path of testFiles(join(root, "test"))) {
+  const file = relative(root, path);
+  const found = testNames(readFileSync(path, "utf8"));
+  tests.push(...found.tests.map((test) => ({ file, ...test })));
+  strays.push(...found.strays.map((text) => `${file}: "${text}" names no test that was found`));
 }
-
-/** Every `test(name, …)` of a file, named by its path of `describe`s. */
-function testsOf(file: string): NamedTest[] {
-  const source = ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.ESNext);
-  const found: NamedTest[] = [];
-  const visit = (node: ts.Node, path: readonly string[]): void => {
-    let inner = path;
-    if (ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.arguments[0]) {
-      const text = literalText(node.arguments[0]);
-      if (text !== undefined && node.expression.text === "describe") inner = [...path, text];
-      // A scenario is a test that support files register for several transports.
-      if (text !== undefined && ["test", "scenario"].includes(node.expression.text)) {
-        const name = [...path, text].join(" › ");
-        const ids = [...name.matchAll(idList)].flatMap((match) =>
-          (match[1] as string).split(/,\s*/),
-        );
-        found.push({ file: relative(root, file), name, ids });
-      }
-    }
-    ts.forEachChild(node, (child) => visit(child, inner));
-  };
-  visit(source, []);
-  return found;
-}
-
-function testFiles(directory: string): string[] {
-  return readdirSync(directory, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".test.ts") || name.endsWith("-scenarios.ts"))
-    .map((name) => join(directory, name))
-    .sort();
-}
-
-const tests = testFiles(join(root, "test")).flatMap(testsOf);
-const byId = new Map<string, NamedTest[]>();
+const byId = new Map<string, CountedTest[]>();
 for (const test of tests) {
   for (const id of new Set(test.ids)) byId.set(id, [...(byId.get(id) ?? []), test]);
 }
@@ -78,11 +45,19 @@ const known = new Set(
   ),
 );
 for (const item of cases) known.add(item.id);
-const unknown = [...byId].filter(([id]) => !known.has(id));
-for (const [id, named] of unknown) {
-  for (const test of named) console.error(`${test.file}: "${test.name}" names unknown ${id}`);
+const unknown = [...byId].flatMap(([id, named]) =>
+  known.has(id) ? [] : named.map(({ file, name }) => `${file}: "${name}" names unknown ${id}`),
+);
+const problems = [...strays, ...unknown];
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exit(1);
+
+function testFiles(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(directory, name))
+    .sort();
 }
-if (unknown.length > 0) process.exit(1);
 
 const cell = (text: string) => text.replaceAll("|", "\\|");
 const withoutIds = (name: string) => name.replace(idList, "").replace(/\s+/g, " ").trim();
@@ -94,7 +69,7 @@ function table(items: readonly Item[]): string[] {
   if (covered.length > 0) {
     lines.push("| ID | Requirement | Tests |", "|---|---|---|");
     for (const item of covered) {
-      const shown = (byId.get(item.id) as NamedTest[]).map(
+      const shown = (byId.get(item.id) as CountedTest[]).map(
         (test) => `${cell(withoutIds(test.name))} (\`${test.file}\`)`,
       );
       const level = item.level === undefined ? "" : `${item.level}: `;
