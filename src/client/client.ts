@@ -5,6 +5,7 @@
  */
 
 import { utf8 } from "../bytes.ts";
+import { tell } from "../hook.ts";
 import {
   drafts as allDrafts,
   type Draft,
@@ -82,7 +83,7 @@ export interface ClientOptions {
   readonly sessionLimits?: Partial<SessionLimits>;
   /** What SETUP calls this client; default `yardmaster`. */
   readonly implementation?: string;
-  /** Told what happens on the way. It must not throw. */
+  /** Told what happens on the way. What it throws is dropped. */
   readonly onEvent?: (event: ClientEvent) => void;
   /** Default: the clock of the machine. */
   readonly clock?: Clock;
@@ -136,7 +137,8 @@ class MoqtClient implements Client {
   readonly #subscribed = new Set<string>();
 
   constructor(options: ClientOptions) {
-    const { clock = systemClock, random = Math.random, onEvent = () => {} } = options;
+    const { clock = systemClock, random = Math.random } = options;
+    const onEvent = (event: ClientEvent) => tell(options.onEvent, event);
     const serviceUri = sessionUri(options.serviceUri);
     if (serviceUri === undefined) {
       throw new ClientError("INVALID_OPTION", "serviceUri has to be an https, moqt or wss URI");

@@ -7,7 +7,8 @@
 
 import { type Env, type Handler, Hono } from "hono";
 import { cors } from "hono/cors";
-import { createRedirector, tell } from "../moq-lb/mod.ts";
+import { tell } from "../hook.ts";
+import { createRedirector } from "../moq-lb/mod.ts";
 import { withAnyOrigin } from "./cors-option.ts";
 import { messageHandler } from "./message.ts";
 import { checkOptions, type MoqLbOptions } from "./options.ts";

@@ -5,12 +5,12 @@
  */
 
 import type { Context, Env, Handler } from "hono";
+import { tell, textFrom } from "../hook.ts";
 import {
   ConfigurationError,
   type RedirectServer,
   requireFunction,
   requireObject,
-  tell,
 } from "../moq-lb/mod.ts";
 import { type Draft, draftName, drafts } from "../moqt/mod.ts";
 import { selectQmux } from "../transport/qmux.ts";
@@ -19,7 +19,7 @@ import { requireOrigins } from "./cors-option.ts";
 import { requireDrafts } from "./options.ts";
 import { problem } from "./problem.ts";
 import { refused } from "./refusal.ts";
-import { authorityOf, text } from "./requester.ts";
+import { authorityOf } from "./requester.ts";
 
 /** Options of {@link moqtOverWebSocket}. */
 export interface WebSocketOptions<E extends Env = Env> {
@@ -62,7 +62,7 @@ export function moqtOverWebSocket<E extends Env = Env>(options: WebSocketOptions
     if (origin !== null && !isAllowed(origin)) return foreignOrigin();
     let remote = "";
     try {
-      if (clientOf !== undefined) remote = text("clientOf", clientOf(c));
+      if (clientOf !== undefined) remote = textFrom("clientOf", clientOf(c));
     } catch (error) {
       tell(onError, error);
       return unknownClient();

@@ -5,7 +5,8 @@
  */
 
 import type { Context, Env } from "hono";
-import { type AuthorizationToken, type Requester, tell } from "../moq-lb/mod.ts";
+import { tell, textFrom, textIfAny } from "../hook.ts";
+import type { AuthorizationToken, Requester } from "../moq-lb/mod.ts";
 import { bearerToken } from "../transport/request.ts";
 import type { MoqLbOptions } from "./options.ts";
 
@@ -22,7 +23,7 @@ export function requesterOf<E extends Env>(
 ): Requester {
   try {
     return {
-      client: rateLimit && clientOf && text("clientOf", clientOf(c)),
+      client: rateLimit && clientOf && textFrom("clientOf", clientOf(c)),
       bearerToken: bearerToken(c.req.raw.headers.get("authorization")),
       tokens,
       authority: authorityOf(c.req.url),
@@ -32,20 +33,6 @@ export function requesterOf<E extends Env>(
     tell(onError, error);
     throw error;
   }
-}
-
-/**
- * What a hook of callers without types answered, once it is found to be a text.
- *
- * @throws TypeError where it is something else
- */
-export function text(hook: string, answer: unknown): string {
-  if (typeof answer === "string") return answer;
-  throw new TypeError(`${hook} has to answer with a string`);
-}
-
-function textIfAny(hook: string, answer: unknown): string | undefined {
-  return answer === undefined ? undefined : text(hook, answer);
 }
 
 /** Host and port of an absolute URL; `new URL` would cost more than the rest of the decision. */

@@ -103,6 +103,7 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
         handler: moqtOverWebSocket({
           server: sessions,
           upgrade,
+          onError,
           ...(clientOf && { clientOf }),
           ...(origins && { origins }),
         }),

@@ -7,6 +7,7 @@
  */
 
 import { refusalStatus } from "../hono/refusal.ts";
+import { tell } from "../hook.ts";
 import { Http3ServerConnection, type SessionDecision, type SessionOffer } from "../http3/mod.ts";
 import type { RedirectServer } from "../moq-lb/mod.ts";
 import { draftName, drafts } from "../moqt/mod.ts";
@@ -70,10 +71,11 @@ interface Port {
  *
  * @throws {QuicError} a port is taken, the certificate cannot be used, the stack is not there
  */
-export async function listenForSessions(
-  options: SessionListenerOptions,
-): Promise<SessionListeners> {
-  const { listen, log } = options;
+export async function listenForSessions(given: SessionListenerOptions): Promise<SessionListeners> {
+  // Called from timers and packets, where nobody would catch what it throws.
+  const log = (line: string) => tell(given.log, line);
+  const options = { ...given, log };
+  const { listen } = options;
   const { certificate: files, port, tcpPort, backend } = listen;
   if (port === undefined && tcpPort === undefined) {
     return { isDevelopmentCertificate: false, close: async () => {} };
@@ -120,16 +122,16 @@ function reloadOnChange(
   ports: readonly Port[],
   log: (line: string) => void,
 ): { close(): void } {
-  const tell = (outcome: object) => {
+  const report = (outcome: object) => {
     const time = new Date().toISOString();
     log(JSON.stringify({ time, event: "certificate", ...outcome }));
   };
   return watchCertificate(files, {
     onChange(certificate) {
       for (const port of ports) port.reload(certificate);
-      tell({ outcome: "reloaded" });
+      report({ outcome: "reloaded" });
     },
-    onError: (error: QuicError) => tell({ outcome: "kept", error: error.message }),
+    onError: (error: QuicError) => report({ outcome: "kept", error: error.message }),
   });
 }
 

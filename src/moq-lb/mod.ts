@@ -33,7 +33,6 @@ export {
   toRequestError,
 } from "./decision.ts";
 export type { DecisionEvent } from "./decision-event.ts";
-export { tell } from "./hook.ts";
 export { type JwtPolicyOptions, jwtPolicy } from "./jwt-policy.ts";
 export { type DecisionLogRecord, decisionLog } from "./log.ts";
 export { isOperation, type Operation, operationOf } from "./operation.ts";

@@ -5,13 +5,13 @@
  * @module
  */
 
+import { tell, textIfAny } from "../hook.ts";
 import { type Draft, type PeerSetup, parseDraftName, sessionErrorCodes } from "../moqt/mod.ts";
 import { type Clock, type SessionClose, systemClock } from "../session/mod.ts";
 import type { Transport, TransportKind } from "../transport/transport.ts";
 import { authorizationPolicy } from "./authorization.ts";
 import { clientKey } from "./client-key.ts";
 import { requireFunction } from "./configuration-error.ts";
-import { tell } from "./hook.ts";
 import { createRedirector } from "./redirect.ts";
 import type { RedirectorOptions } from "./redirector-options.ts";
 import { type Address, type AddressFault, Service } from "./service.ts";
@@ -30,7 +30,10 @@ export interface RedirectServerOptions extends RedirectorOptions {
   readonly path?: string;
   /** Those of `defaultSessionLimits` that are to be different. */
   readonly limits?: Partial<RedirectSessionLimits>;
-  /** The tenant that authorization policies see. Default: none. */
+  /**
+   * The tenant that authorization policies see. Default: none. A session whose tenant it cannot
+   * tell is closed with INTERNAL_ERROR, and `onError` hears why.
+   */
   readonly tenantOf?: (transport: Transport) => string | undefined;
   /** What SETUP calls this implementation. Default `yardmaster`. */
   readonly implementation?: string;
@@ -61,7 +64,7 @@ export interface RedirectServer {
    */
   refusalOf(remote: string, address: Address): Refusal | undefined;
   /**
-   * Serves a session.
+   * Serves a session. Never throws nor rejects: what goes wrong in a hook ends this session alone.
    *
    * @returns how it ended; a session that is refused ends at once
    */
@@ -119,7 +122,27 @@ class SessionServer implements RedirectServer {
     return this.#overload(clientKey(remote)) ?? this.#context.service.faultOf(address);
   }
 
-  serve(transport: Transport): Promise<SessionClose> {
+  async serve(transport: Transport): Promise<SessionClose> {
+    try {
+      return await this.#admit(transport);
+    } catch (error) {
+      tell(this.#options.onError, error);
+      transport.close(sessionErrorCodes.INTERNAL_ERROR, "");
+      return await transport.closed;
+    }
+  }
+
+  drain(timeout: number): Promise<void> {
+    this.#draining ??= this.#drain(timeout);
+    return this.#draining;
+  }
+
+  status(): RedirectServerStatus {
+    const { limits } = this.#context;
+    return { sessions: this.#sessions.size, limits, draining: this.#draining !== undefined };
+  }
+
+  #admit(transport: Transport): Promise<SessionClose> {
     const client = clientKey(transport.remote);
     const draft = parseDraftName(transport.protocol);
     if (draft === undefined) {
@@ -133,23 +156,13 @@ class SessionServer implements RedirectServer {
     if (fault !== undefined) return this.#refuse(transport, client, "address", fault);
     let tenant: string | undefined;
     try {
-      tenant = this.#options.tenantOf?.(transport);
+      tenant = textIfAny("tenantOf", this.#options.tenantOf?.(transport));
     } catch (error) {
       tell(this.#options.onError, error);
       return this.#refuse(transport, client, "tenant-fault", "INTERNAL_ERROR");
     }
     const session = new RedirectSession(transport, client, tenant, this.#context);
     return this.#serve(session, transport.kind, client, draft);
-  }
-
-  drain(timeout: number): Promise<void> {
-    this.#draining ??= this.#drain(timeout);
-    return this.#draining;
-  }
-
-  status(): RedirectServerStatus {
-    const { limits } = this.#context;
-    return { sessions: this.#sessions.size, limits, draining: this.#draining !== undefined };
   }
 
   async #serve(
@@ -167,8 +180,12 @@ class SessionServer implements RedirectServer {
     };
     this.#add(session, client);
     this.#tell({ type: "opened", session: number, transport, client, draft });
-    const close = await session.run();
-    this.#remove(session, client);
+    let close: SessionClose;
+    try {
+      close = await session.run();
+    } finally {
+      this.#remove(session, client);
+    }
     const { redirects, rejections, refusal } = session;
     this.#tell({
       type: "closed",

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { isPromise, tell } from "../hook.ts";
 import {
   type Draft,
   draftFactsOf,
@@ -21,7 +22,6 @@ import {
 } from "./authorization.ts";
 import { type Decision, type Rejection, toRequestError } from "./decision.ts";
 import { decisionEvent, safeFault, safeReason } from "./decision-event.ts";
-import { tell } from "./hook.ts";
 import { operationOf } from "./operation.ts";
 import {
   checkRedirectorOptions,
@@ -235,9 +235,4 @@ function ask<Answer>(
   } catch (error) {
     return failed(safeFault(error));
   }
-}
-
-/** Also for promises of other makers, such as those of remote calls between Workers. */
-function isPromise<Value>(value: Value | Promise<Value>): value is Promise<Value> {
-  return typeof (value as { readonly then?: unknown } | undefined)?.then === "function";
 }

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { isPromise } from "../hook.ts";
 import {
   type PeerSetup,
   type SetupOption,
@@ -131,8 +132,8 @@ export class RedirectSession {
     const path = this.#session.transport.path ?? setup.path;
     try {
       const decision = policy.authorizeSession({ bearerToken, tokens, authority, path, tenant });
-      if (typeof decision === "boolean" || "granted" in decision) this.#conclude(decision);
-      else this.#admission = this.#await(decision);
+      if (isPromise(decision)) this.#admission = this.#await(decision);
+      else this.#conclude(decision);
     } catch (error) {
       this.#fail(error);
     }
@@ -168,7 +169,11 @@ export class RedirectSession {
     this.#activeAt = this.#context.clock.now();
     // Requests keep their order: those that wait are answered before any that comes later.
     if (this.#admission === undefined) this.#decide(request);
-    else void this.#admission.then((admitted) => admitted && this.#decide(request));
+    else {
+      this.#admission
+        .then((admitted) => admitted && this.#decide(request))
+        .catch((error) => this.#broken(error));
+    }
   }
 
   #decide(request: IncomingRequest): void {
@@ -180,7 +185,7 @@ export class RedirectSession {
         ? this.#requester
         : { ...this.#requester, tokens: [...tokens, ...ofSession] };
     const decision = this.#context.redirector.decide(message, this.#session.draft, requester);
-    if ("kind" in decision) this.#answer(request, decision);
+    if (!isPromise(decision)) this.#answer(request, decision);
     else decision.then((made) => this.#answer(request, made)).catch((error) => this.#broken(error));
   }
 

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { tell, whenRejected } from "../hook.ts";
 import {
   type Action,
   type Draft,
@@ -174,7 +175,7 @@ export class MoqtSession {
 
   /** Ends the session. Later calls do nothing. */
   close(code: SessionErrorName = "NO_ERROR", reason = ""): void {
-    this.#perform(this.#core.close(code, reason, this.#clock.now()));
+    this.#step((now) => this.#core.close(code, reason, now));
   }
 
   /** Opens a data stream, waiting for room. Its header is the caller's to write. */
@@ -254,7 +255,11 @@ export class MoqtSession {
     this.#performing = false;
     if (this.#isOver) return;
     if (this.#core.peerSetup !== undefined) this.#streams.settle();
-    this.#wakeup.at(this.#core.nextTimeout);
+    try {
+      this.#wakeup.at(this.#core.nextTimeout);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   #carryOut(action: Action): void {
@@ -275,7 +280,7 @@ export class MoqtSession {
         this.#close(action.code, action.reason);
         break;
       case "emit":
-        this.#emit(action.event);
+        whenRejected(this.#emit(action.event), (error) => this.#fail(error));
         break;
     }
   }
@@ -292,45 +297,36 @@ export class MoqtSession {
     );
   }
 
-  #emit(event: SessionEvent): void {
+  /** @returns what the application's handler returned */
+  #emit(event: SessionEvent): unknown {
     switch (event.type) {
       case "setup":
         this.#setup.resolve(event.setup);
-        this.#options.onSetup?.(event.setup);
-        break;
+        return this.#options.onSetup?.(event.setup);
       case "request":
-        this.#requested(event);
-        break;
+        return this.#requested(event);
       case "requestMessage":
-        this.#requests.get(event.request)?.deliver(event);
-        break;
+        return this.#requests.get(event.request)?.deliver(event);
       case "requestGoaway":
-        this.#requests.get(event.request)?.onGoaway?.(event);
-        break;
+        return this.#requests.get(event.request)?.onGoaway?.(event);
       case "requestFinished":
-        if (event.over) this.#finalise(event.request, finished);
-        break;
+        return event.over && this.#finalise(event.request, finished);
       case "requestCancelled":
-        this.#finalise(event.request, cancelled(event));
-        break;
+        return this.#finalise(event.request, cancelled(event));
       case "goaway":
-        this.#options.onGoaway?.(event);
-        break;
+        return this.#options.onGoaway?.(event);
       case "dataStream":
-        this.#dataStream(event);
-        break;
+        return this.#dataStream(event);
       case "datagram":
-        this.#options.onDatagram?.(event.datagram, event.bytes);
-        break;
+        return this.#options.onDatagram?.(event.datagram, event.bytes);
     }
   }
 
-  #requested({ request: handle, message, tokens }: EventOf<"request">): void {
+  #requested({ request: handle, message, tokens }: EventOf<"request">): unknown {
     const { onRequest } = this.#options;
     const request = new TrackedRequest(handle, this.#commands, message, tokens);
     this.#requests.set(handle, request);
-    if (onRequest === undefined) request.refuse(notSupported);
-    else onRequest(request);
+    return onRequest === undefined ? request.refuse(notSupported) : onRequest(request);
   }
 
   #finalise(handle: RequestHandle, end: RequestEnd): void {
@@ -339,14 +335,21 @@ export class MoqtSession {
     request?.finalise(end);
   }
 
-  #dataStream({ stream: handle, header, headerLength, bytes, fin }: EventOf<"dataStream">): void {
+  #dataStream({
+    stream: handle,
+    header,
+    headerLength,
+    bytes,
+    fin,
+  }: EventOf<"dataStream">): unknown {
     const own = this.#streams.get(handle);
-    if (own === undefined) return;
+    if (own === undefined) return undefined;
     this.#streams.delete(handle);
     const { onDataStream } = this.#options;
     const stream = own.take(bytes, fin);
-    if (onDataStream === undefined) stream.stopSending(streamResetCodes.CANCELLED);
-    else onDataStream({ header, headerLength, stream });
+    return onDataStream === undefined
+      ? stream.stopSending(streamResetCodes.CANCELLED)
+      : onDataStream({ header, headerLength, stream });
   }
 
   #queued(cost: number, ofStream: number): void {
@@ -362,7 +365,7 @@ export class MoqtSession {
   /** A fault of ours, or of the application in a handler. */
   #fail(error: unknown): void {
     this.#close(sessionErrorCodes.INTERNAL_ERROR, "");
-    this.#options.onFault?.(error);
+    tell(this.#options.onFault, error);
   }
 
   #close(code: bigint, reason: string): void {

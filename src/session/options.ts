@@ -24,7 +24,10 @@ export interface IncomingDataStream {
   readonly stream: TransportStream;
 }
 
-/** What the application is told. Whatever a handler throws ends the session (INTERNAL_ERROR). */
+/**
+ * What the application is told. Whatever a handler throws, or a promise that it returns is rejected
+ * with, ends the session (INTERNAL_ERROR).
+ */
 export interface SessionHandlers {
   /** The peer's SETUP is there; comes before anything else of the peer. */
   readonly onSetup?: (setup: PeerSetup) => void;
@@ -36,7 +39,7 @@ export interface SessionHandlers {
   readonly onDatagram?: (datagram: ObjectDatagram, bytes: Uint8Array) => void;
   /** The peer means to close the session. */
   readonly onGoaway?: (goaway: SessionGoaway) => void;
-  /** Told of what a handler, or this code, threw. */
+  /** Told of what a handler, or this code, threw. What it throws itself is dropped. */
   readonly onFault?: (error: unknown) => void;
 }
 

@@ -196,16 +196,17 @@ export class TrackedRequest implements IncomingRequest, OutgoingRequest {
     this.#commands.cancel(this.#handle, code);
   }
 
-  /** The session: a message has come. */
-  deliver({ message, answers, tokens }: RequestMessageEvent): void {
+  /** The session: a message has come. @returns what a handler of the application returned */
+  deliver({ message, answers, tokens }: RequestMessageEvent): unknown {
     if (answers === "REQUEST_UPDATE") {
       this.#updates?.shift()?.resolve(message as RequestOk | RequestError);
     } else if (answers !== undefined) {
       this.#answer ??= deferred();
       this.#answer.resolve(message as RequestAnswer);
     } else {
-      this.onMessage?.(message as RequestNews, tokens);
+      return this.onMessage?.(message as RequestNews, tokens);
     }
+    return undefined;
   }
 
   /** The session: this is over. */

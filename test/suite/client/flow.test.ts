@@ -159,3 +159,22 @@ for (const draft of drafts) {
     }
   });
 }
+
+test("a listener of the client's events that fails hinders nothing", async () => {
+  for (const fail of [() => Promise.reject(new Error("full, later")), failAtOnce]) {
+    const net = new Deployment(["R1", "R2"]);
+    const publisher = net.client(net.serviceUri, { onEvent: fail }).client;
+    const published = await publisher.publish(track("live/sports/game-7", "audio"));
+    const { client } = net.client(net.serviceUri, { onEvent: fail });
+    const objects = new Objects(await client.subscribe(track("live/sports/game-7", "audio")));
+    const group = published.openGroup();
+    await group.write(utf8("kick-off"));
+    await group.end();
+    assert.deepEqual(await objects.take(1), ["0/0 kick-off"]);
+    await Promise.all([client.close(), publisher.close()]);
+  }
+});
+
+function failAtOnce(): never {
+  throw new Error("full");
+}

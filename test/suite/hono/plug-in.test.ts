@@ -73,6 +73,7 @@ describe("moqLb()", () => {
       () => null,
       () => ({ address: "192.0.2.1" }),
       () => Promise.resolve("192.0.2.1"),
+      () => Promise.reject(new Error("later")),
     ];
     for (const hook of ["clientOf", "tenantOf"] as const) {
       for (const answer of faults) {

@@ -117,6 +117,7 @@ describe("GET /moqt", () => {
       },
       () => undefined,
       () => 5,
+      () => Promise.reject(new Error("later")),
     ];
     for (const clientOf of faults) {
       const errors: unknown[] = [];

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "#test";
 import { concatBytes } from "../../../src/bytes.ts";
+import { createRedirectServer } from "../../../src/moq-lb/mod.ts";
 import {
   encodeControlMessage,
   requestErrorCodes,
@@ -287,19 +288,78 @@ describe("limits of a server", () => {
 
 describe("a session", () => {
   test("whose tenant cannot be told is closed, and the fault is told", async () => {
+    const hooks: readonly [fault: string, tenantOf: () => unknown][] = [
+      [
+        "no tenants",
+        () => {
+          throw new Error("no tenants");
+        },
+      ],
+      ["tenantOf has to answer with a string", () => Promise.resolve("t1")],
+      ["tenantOf has to answer with a string", () => Promise.reject(new Error("later"))],
+      ["tenantOf has to answer with a string", () => 5],
+    ];
+    for (const [fault, tenantOf] of hooks) {
+      const faults: unknown[] = [];
+      const bed = await bedOf({
+        tenantOf: tenantOf as () => string,
+        onError: (error) => faults.push(error),
+      });
+      const peer = await bed.connect();
+      await peer.closedWith("INTERNAL_ERROR");
+      assert.deepEqual(
+        faults.map((error) => (error as Error).message),
+        [fault],
+      );
+      assert.deepEqual(bed.events, [
+        { type: "refused", transport: "quic", client: "127.0.0.1", cause: "tenant-fault" },
+      ]);
+    }
+  });
+
+  test("whose clock fails is closed and forgotten, and the fault is told", async () => {
+    const broken = (): never => {
+      throw new Error("out of order");
+    };
+    const faults: unknown[] = [];
+    const server = createRedirectServer({
+      holder: { active: liveAt("r2") },
+      authorization: "allow-all",
+      clock: { now: broken, after: broken },
+      onError: (error) => faults.push(error),
+    });
+    const [near, far] = memoryTransportPair();
+    const close = await server.serve(far);
+    assert.equal(close.code, sessionErrorCodes.INTERNAL_ERROR);
+    assert.equal((await near.closed).code, sessionErrorCodes.INTERNAL_ERROR);
+    assert.equal((faults[0] as Error).message, "out of order");
+    assert.equal(server.status().sessions, 0);
+  });
+
+  test("whose request waited for the policy, and then meets a fault, is closed, and it is told", async () => {
+    const admitted = Promise.withResolvers<boolean>();
     const faults: unknown[] = [];
     const bed = await bedOf({
-      tenantOf() {
-        throw new Error("no tenants");
+      authorization: {
+        name: "slow",
+        authorizeSession: () => admitted.promise,
+        authorize: () => true,
+      },
+      now() {
+        throw new Error("no time");
       },
       onError: (error) => faults.push(error),
     });
-    const peer = await bed.connect();
+    const peer = await bed.client();
+    await carelessly(peer.open(subscribeBytes(0)));
+    await settle();
+    admitted.resolve(true);
     await peer.closedWith("INTERNAL_ERROR");
-    assert.equal((faults[0] as Error).message, "no tenants");
-    assert.deepEqual(bed.events, [
-      { type: "refused", transport: "quic", client: "127.0.0.1", cause: "tenant-fault" },
-    ]);
+    await settle();
+    assert.deepEqual(
+      faults.map((error) => (error as Error).message),
+      ["no time"],
+    );
   });
 
   test("in which something unforeseen goes wrong is closed with INTERNAL_ERROR, and the fault is told", async () => {

@@ -322,6 +322,25 @@ describe("a session", () => {
     assert.equal((faults[0] as Error).message, "a mistake");
   });
 
+  test("ends with INTERNAL_ERROR where the promise of a handler is rejected, and tells of it", async () => {
+    const faults: unknown[] = [];
+    const { peer } = rawPair({
+      onRequest: () => Promise.reject(new Error("a mistake")),
+      onFault(error) {
+        faults.push(error);
+        throw error;
+      },
+    });
+    await peer.setup();
+    await peer.open("03000a0001046c697665017600");
+    const close = await peer.closedWith("INTERNAL_ERROR");
+    assert.equal(close.reason, "");
+    assert.deepEqual(
+      faults.map((error) => (error as Error).message),
+      ["a mistake"],
+    );
+  });
+
   test("does not run over a transport that negotiated something else", () => {
     const [end] = memoryTransportPair({ protocol: "h3" });
     assert.throws(() => new MoqtSession(end, { role: "server" }), { code: "INVALID_OPTIONS" });
