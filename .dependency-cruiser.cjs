@@ -36,7 +36,7 @@ module.exports = {
     { name: "no-circular", severity: "error", from: {}, to: { circular: true } },
     {
       name: "ground-floor",
-      comment: "bytes, varint and errors import nothing of ours but each other",
+      comment: "what lies in no room imports nothing of ours but its like",
       severity: "error",
       from: { path: "^src/[^/]+\\.ts$" },
       to: { path: `^(src/[^/]+/|${outside})` },

@@ -5,6 +5,7 @@
  */
 
 import type { HonoRequest } from "hono";
+import type { LimitStatuses } from "../moq-lb/mod.ts";
 
 /** What bodies may cost. */
 export interface BodyLimits {
@@ -25,14 +26,36 @@ type Body = ArrayBuffer | Uint8Array<ArrayBuffer>;
 export class BodyReader {
   readonly #limits: BodyLimits;
   #pending = 0;
+  #turnedAway = 0;
 
   constructor(limits: BodyLimits) {
     this.#limits = limits;
   }
 
-  /** Whether so many bodies are on their way that no more should be read (LB-SEC-33). */
-  get busy(): boolean {
-    return this.#pending >= this.#limits.maximumPending;
+  /** Whether so many bodies are on their way that another is turned away (LB-SEC-33). */
+  turnsAway(): boolean {
+    if (this.#pending < this.#limits.maximumPending) return false;
+    this.#turnedAway++;
+    return true;
+  }
+
+  /** The limits, for operators. */
+  limits(): LimitStatuses {
+    const { maximumSize, timeout, maximumPending } = this.#limits;
+    return {
+      maximumPendingBodies: {
+        limit: maximumPending,
+        inUse: this.#pending,
+        exceeded: this.#turnedAway,
+      },
+      maximumBodySize: { limit: maximumSize },
+      bodyTimeout: { limit: timeout },
+    };
+  }
+
+  /** Bytes of the longest body that is read. */
+  get maximumSize(): number {
+    return this.#limits.maximumSize;
   }
 
   /** The body of `request`, or why there is none. Never rejects. */

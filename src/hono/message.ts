@@ -9,14 +9,13 @@ import {
   type AuthorizationToken,
   type Decision,
   decodeRequest,
-  defaultMaximumPending,
   encodeAnswer,
   type Redirector,
   tokensWithoutSession,
 } from "../moq-lb/mod.ts";
 import { type Draft, draftName, drafts, MoqtError, type RoutableRequest } from "../moqt/mod.ts";
-import { type BodyFault, BodyReader } from "./body.ts";
-import { defaultBodyTimeout, longestMessage, type MoqLbOptions } from "./options.ts";
+import type { BodyFault, BodyReader } from "./body.ts";
+import type { MoqLbOptions } from "./options.ts";
 import { problem } from "./problem.ts";
 import { rejected } from "./rejection.ts";
 import { requesterOf } from "./requester.ts";
@@ -32,17 +31,12 @@ const answerInit = { headers: new Headers({ "content-type": mediaType }) };
 /** The handler of a route with the parameter `:draft`. */
 export function messageHandler<E extends Env>(
   redirector: Redirector,
+  bodies: BodyReader,
   options: MoqLbOptions<E>,
 ): Handler<E> {
   const draftOf = new Map<string, Draft>(
     (options.drafts ?? drafts).map((draft) => [draftName(draft), draft]),
   );
-  const maximumSize = options.maximumBodySize ?? longestMessage;
-  const bodies = new BodyReader({
-    maximumSize,
-    timeout: options.bodyTimeout ?? defaultBodyTimeout,
-    maximumPending: options.maximumPending ?? defaultMaximumPending,
-  });
 
   function answer(body: Uint8Array, draft: Draft, c: Context<E>): Response | Promise<Response> {
     let request: RoutableRequest;
@@ -67,11 +61,11 @@ export function messageHandler<E extends Env>(
     const { headers } = c.req.raw;
     if (!isMessageType(headers.get("content-type"))) return unsupportedMediaType();
     if (!isPlain(headers.get("content-encoding"))) return unsupportedEncoding();
-    if (bodies.busy) return rejected(redirector.overload());
+    if (bodies.turnsAway()) return rejected(redirector.overload());
     return bodies
       .read(c.req)
       .then((body) =>
-        typeof body === "string" ? unreadable(body, maximumSize) : answer(body, draft, c),
+        typeof body === "string" ? unreadable(body, bodies.maximumSize) : answer(body, draft, c),
       );
   };
 }

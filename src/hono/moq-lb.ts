@@ -8,10 +8,11 @@
 import { type Env, type Handler, Hono } from "hono";
 import { cors } from "hono/cors";
 import { tell } from "../hook.ts";
-import { createRedirector } from "../moq-lb/mod.ts";
+import { createRedirector, defaultMaximumPending } from "../moq-lb/mod.ts";
+import { BodyReader } from "./body.ts";
 import { withAnyOrigin } from "./cors-option.ts";
 import { messageHandler } from "./message.ts";
-import { checkOptions, type MoqLbOptions } from "./options.ts";
+import { checkOptions, defaultBodyTimeout, longestMessage, type MoqLbOptions } from "./options.ts";
 import { problem } from "./problem.ts";
 import { redirectHandler } from "./redirect.ts";
 import { healthHandler, statusHandler } from "./status.ts";
@@ -33,7 +34,8 @@ export type { InstanceStatus } from "./status.ts";
  *   rejections are 404, 403, and 503 with `Retry-After`.
  * - `GET /moqt` with `Upgrade: websocket`: a live session over QMux, where `sessions` is given.
  * - `GET /healthz`: 200 while requests can be placed, else 503.
- * - `GET /status`: version and age of the snapshot, instance and mode; no relays.
+ * - `GET /status`: version and age of the snapshot, instance, mode, and how the limits stand; no
+ *   relays.
  *
  * What is not a placement is `application/problem+json` with a `code`. No answer is cached.
  *
@@ -63,6 +65,11 @@ export type { InstanceStatus } from "./status.ts";
 export function moqLb<E extends Env = Env>(options: MoqLbOptions<E>): Hono<E> {
   const redirector = createRedirector(options);
   checkOptions(options);
+  const bodies = new BodyReader({
+    maximumSize: options.maximumBodySize ?? longestMessage,
+    timeout: options.bodyTimeout ?? defaultBodyTimeout,
+    maximumPending: options.maximumPending ?? defaultMaximumPending,
+  });
 
   const app = new Hono<E>();
   const { sessions } = options;
@@ -77,12 +84,12 @@ export function moqLb<E extends Env = Env>(options: MoqLbOptions<E>): Hono<E> {
     app.use("/redirect/*", crossOrigin);
   }
   const redirect = only(["GET", "HEAD"], redirectHandler(redirector, options));
-  app.all("/moqt/:draft", only(["POST"], messageHandler(redirector, options)));
+  app.all("/moqt/:draft", only(["POST"], messageHandler(redirector, bodies, options)));
   app.all("/redirect/:request/:name", redirect);
   // The namespace of no fields is the empty text.
   app.all("/redirect/:request/", redirect);
   app.all("/healthz", only(["GET", "HEAD"], healthHandler(options)));
-  app.all("/status", only(["GET", "HEAD"], statusHandler(options)));
+  app.all("/status", only(["GET", "HEAD"], statusHandler(redirector, bodies, options)));
 
   app.notFound(() => problem(404, { code: "NOT_FOUND", detail: "There is nothing here." }));
   app.onError((error) => {

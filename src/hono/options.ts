@@ -8,6 +8,7 @@ import type { Context, Env, Handler } from "hono";
 import {
   ConfigurationError,
   type RedirectorOptions,
+  type RedirectServer,
   requireFunction,
   requireInteger,
   requireList,
@@ -45,6 +46,8 @@ export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
     /** Default `/moqt`. */
     readonly path?: string;
   };
+  /** Whose limits `GET /status` shows as those of sessions. Default: none. */
+  readonly sessionServer?: Pick<RedirectServer, "status">;
   /** Name of this instance in `GET /status`. Default: a random UUID. */
   readonly instanceId?: string;
   /** Told of what `clientOf` and `tenantOf` throw, and of errors that no rule foresees, bare 500s. */
@@ -77,6 +80,9 @@ export function checkOptions<E extends Env>(options: MoqLbOptions<E>): void {
   }
   if (cors !== undefined) checkCors(cors);
   if (sessions !== undefined) checkSessions(sessions);
+  if (options.sessionServer !== undefined && typeof options.sessionServer.status !== "function") {
+    throw new ConfigurationError("sessionServer has to be what createRedirectServer made");
+  }
 }
 
 /** @throws {ConfigurationError} `given` is given and not a list of drafts that are spoken here */

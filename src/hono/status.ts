@@ -5,7 +5,9 @@
  */
 
 import type { Env, Handler } from "hono";
+import type { LimitStatuses, Redirector } from "../moq-lb/mod.ts";
 import { configurationAge, isStale } from "../snapshot/mod.ts";
+import type { BodyReader } from "./body.ts";
 import type { MoqLbOptions } from "./options.ts";
 import { problem } from "./problem.ts";
 
@@ -19,6 +21,12 @@ export interface InstanceStatus {
   readonly stale: boolean;
   readonly instanceId: string;
   readonly mode: "redirect";
+  /** How the limits stand, durations in milliseconds (LB-SEC-32). */
+  readonly limits: {
+    readonly requests: LimitStatuses;
+    /** Absent where the plug-in knows of no sessions. */
+    readonly sessions?: LimitStatuses;
+  };
 }
 
 /** 200 while requests can be placed; 503 before the first snapshot and past the maximum age. */
@@ -41,8 +49,12 @@ export function healthHandler<E extends Env>(options: MoqLbOptions<E>): Handler<
  * Answers an {@link InstanceStatus}, always 200: whether requests can be placed is what
  * {@link healthHandler} says.
  */
-export function statusHandler<E extends Env>(options: MoqLbOptions<E>): Handler<E> {
-  const { holder, now = Date.now } = options;
+export function statusHandler<E extends Env>(
+  redirector: Pick<Redirector, "limits">,
+  bodies: Pick<BodyReader, "limits">,
+  options: MoqLbOptions<E>,
+): Handler<E> {
+  const { holder, now = Date.now, sessionServer } = options;
   let { instanceId } = options;
   return function answerStatus() {
     // Not before a request: Workers have no randomness while a module loads.
@@ -55,6 +67,10 @@ export function statusHandler<E extends Env>(options: MoqLbOptions<E>): Handler<
       stale: active === undefined || isStale(active, at),
       instanceId,
       mode: "redirect",
+      limits: {
+        requests: { ...redirector.limits(), ...bodies.limits() },
+        ...(sessionServer && { sessions: sessionServer.status().limits }),
+      },
     };
     return uncached(status);
   };

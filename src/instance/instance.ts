@@ -94,6 +94,7 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
   const app = moqLb({
     ...redirector,
     instanceId: settings.instanceId,
+    sessionServer: sessions,
     onError,
     ...(clientKeyOf && { clientOf: clientKeyOf }),
     ...(settings.corsOrigins.length > 0 && { cors: { origin: [...settings.corsOrigins] } }),

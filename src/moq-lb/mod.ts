@@ -34,9 +34,15 @@ export {
 } from "./decision.ts";
 export type { DecisionEvent } from "./decision-event.ts";
 export { type JwtPolicyOptions, jwtPolicy } from "./jwt-policy.ts";
+export type { LimitStatus, LimitStatuses } from "./limit-status.ts";
 export { type DecisionLogRecord, decisionLog } from "./log.ts";
 export { isOperation, type Operation, operationOf } from "./operation.ts";
-export { type RateLimit, type TokenBucketOptions, tokenBucket } from "./rate-limit.ts";
+export {
+  type RateLimit,
+  type TokenBucket,
+  type TokenBucketOptions,
+  tokenBucket,
+} from "./rate-limit.ts";
 export {
   createRedirector,
   type Redirector,

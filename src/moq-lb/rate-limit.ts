@@ -21,11 +21,11 @@ import { ConfigurationError, requireInteger, requireObject } from "./configurati
  *   perClient(client, now) && perTenant(tenant, now);
  * ```
  */
-export type RateLimit = (
-  client: string,
-  now: number,
-  tenant?: string,
-) => boolean | Promise<boolean>;
+export interface RateLimit {
+  (client: string, now: number, tenant?: string): boolean | Promise<boolean>;
+  /** Requests per second of one client, for operators to see, where that says it. */
+  readonly limit?: number;
+}
 
 export interface TokenBucketOptions {
   /** Requests per second that a client may make for ever. */
@@ -34,6 +34,12 @@ export interface TokenBucketOptions {
   readonly burst?: number;
   /** Clients told apart at a time; the memory bound. Default 10,000. */
   readonly maximumClients?: number;
+}
+
+/** A {@link RateLimit} that answers at once. */
+export interface TokenBucket {
+  (client: string, now: number): boolean;
+  readonly limit: number;
 }
 
 interface Bucket {
@@ -49,7 +55,7 @@ interface Bucket {
  * @throws {ConfigurationError} the rate is not positive, the burst less than 1, or the count not an
  *   integer of at least 1
  */
-export function tokenBucket(options: TokenBucketOptions): (client: string, now: number) => boolean {
+export function tokenBucket(options: TokenBucketOptions): TokenBucket {
   requireObject("options", options);
   const rate = options.ratePerSecond;
   if (typeof rate !== "number" || !(rate > 0 && rate < Number.POSITIVE_INFINITY)) {
@@ -83,7 +89,7 @@ export function tokenBucket(options: TokenBucketOptions): (client: string, now: 
     return fresh;
   }
 
-  return function tokenBucket(client, now) {
+  const admit = function tokenBucket(client: string, now: number): boolean {
     const bucket = bucketOf(client, now);
     // A clock that steps back earns nothing and takes nothing.
     const elapsed = Math.max(0, now - bucket.filledAt);
@@ -93,4 +99,5 @@ export function tokenBucket(options: TokenBucketOptions): (client: string, now: 
     bucket.tokens -= 1;
     return true;
   };
+  return Object.assign(admit, { limit: rate });
 }

@@ -12,6 +12,7 @@ import type { Transport, TransportKind } from "../transport/transport.ts";
 import { authorizationPolicy } from "./authorization.ts";
 import { clientKey } from "./client-key.ts";
 import { requireFunction } from "./configuration-error.ts";
+import type { LimitStatus } from "./limit-status.ts";
 import { createRedirector } from "./redirect.ts";
 import type { RedirectorOptions } from "./redirector-options.ts";
 import { type Address, type AddressFault, Service } from "./service.ts";
@@ -53,7 +54,8 @@ export type Refusal =
 /** What the sessions of a server come to. */
 export interface RedirectServerStatus {
   readonly sessions: number;
-  readonly limits: RedirectSessionLimits;
+  /** How each of the limits on sessions stands. */
+  readonly limits: Readonly<Record<keyof RedirectSessionLimits, LimitStatus>>;
   readonly draining: boolean;
 }
 
@@ -93,6 +95,8 @@ class SessionServer implements RedirectServer {
   readonly #context: RedirectSessionContext;
   readonly #sessions = new Set<RedirectSession>();
   readonly #sessionsOfClient = new Map<string, number>();
+  /** How often a session was refused for want of room. */
+  readonly #exceeded = { maximumSessions: 0, maximumSessionsPerClient: 0 };
   #opened = 0;
   #draining: Promise<void> | undefined;
   /** Called when the last session of a draining server has ended. */
@@ -138,8 +142,11 @@ class SessionServer implements RedirectServer {
   }
 
   status(): RedirectServerStatus {
-    const { limits } = this.#context;
-    return { sessions: this.#sessions.size, limits, draining: this.#draining !== undefined };
+    return {
+      sessions: this.#sessions.size,
+      limits: this.#limits(),
+      draining: this.#draining !== undefined,
+    };
   }
 
   #admit(transport: Transport): Promise<SessionClose> {
@@ -204,9 +211,41 @@ class SessionServer implements RedirectServer {
   #overload(client: string): Exclude<Refusal, AddressFault> | undefined {
     const { maximumSessions, maximumSessionsPerClient } = this.#context.limits;
     if (this.#draining !== undefined) return "draining";
-    if (this.#sessions.size >= maximumSessions) return "session-limit";
+    if (this.#sessions.size >= maximumSessions) {
+      this.#exceeded.maximumSessions++;
+      return "session-limit";
+    }
     const ofClient = this.#sessionsOfClient.get(client) ?? 0;
-    return ofClient >= maximumSessionsPerClient ? "client-limit" : undefined;
+    if (ofClient < maximumSessionsPerClient) return undefined;
+    this.#exceeded.maximumSessionsPerClient++;
+    return "client-limit";
+  }
+
+  #limits(): RedirectServerStatus["limits"] {
+    const sessions = [...this.#sessions];
+    const most = (counts: Iterable<number>) => {
+      let found = 0;
+      for (const count of counts) found = Math.max(found, count);
+      return found;
+    };
+    const inUse: Partial<Record<keyof RedirectSessionLimits, number>> = {
+      maximumSessions: sessions.length,
+      maximumSessionsPerClient: most(this.#sessionsOfClient.values()),
+      maximumRequests: most(sessions.map(({ openRequests }) => openRequests)),
+      maximumQueuedBytes: most(sessions.map(({ queuedBytes }) => queuedBytes)),
+    };
+    const exceeded: typeof inUse = this.#exceeded;
+    const entries = Object.entries(this.#context.limits).map(([name, limit]) => {
+      const used = inUse[name as keyof RedirectSessionLimits];
+      const met = exceeded[name as keyof RedirectSessionLimits];
+      const status: LimitStatus = {
+        limit,
+        ...(used !== undefined && { inUse: used }),
+        ...(met !== undefined && { exceeded: met }),
+      };
+      return [name, status] as const;
+    });
+    return Object.fromEntries(entries) as RedirectServerStatus["limits"];
   }
 
   /** No registered code says that there is no room; that a service ends is no error. */

@@ -22,6 +22,7 @@ import {
 } from "./authorization.ts";
 import { type Decision, type Rejection, toRequestError } from "./decision.ts";
 import { decisionEvent, safeFault, safeReason } from "./decision-event.ts";
+import type { LimitStatuses } from "./limit-status.ts";
 import { operationOf } from "./operation.ts";
 import {
   checkRedirectorOptions,
@@ -66,6 +67,8 @@ export interface Redirector {
   answer(request: RoutableRequest, draft: Draft, requester?: Requester): Promise<RequestError>;
   /** EXCESSIVE_LOAD for what is turned away before it is read, for want of room (LB-SEC-33). */
   overload(): Rejection;
+  /** The limits on requests. */
+  limits(): LimitStatuses;
 }
 
 /**
@@ -90,6 +93,7 @@ class RequestRedirector implements Redirector {
   readonly #now: () => number;
   readonly #placement: Required<PlacementOptions>;
   #pending = 0;
+  readonly #exceeded = { maximumPending: 0, rateLimit: 0 };
 
   constructor(options: RedirectorOptions) {
     checkRedirectorOptions(options);
@@ -124,7 +128,26 @@ class RequestRedirector implements Redirector {
   }
 
   overload(): Rejection {
+    this.#exceeded.maximumPending++;
     return this.#reject("EXCESSIVE_LOAD", "pending-limit");
+  }
+
+  limits(): LimitStatuses {
+    const { maximumPending, rateLimit: limited } = this.#exceeded;
+    const { rateLimit } = this.#options;
+    return {
+      maximumPending: {
+        limit: this.#maximumPending,
+        inUse: this.#pending,
+        exceeded: maximumPending,
+      },
+      ...(rateLimit && {
+        rateLimit: {
+          ...(rateLimit.limit !== undefined && { limit: rateLimit.limit }),
+          exceeded: limited,
+        },
+      }),
+    };
   }
 
   /** Limits, then authorization. */
@@ -156,7 +179,11 @@ class RequestRedirector implements Redirector {
     if (rateLimit === undefined) return undefined;
     return ask(
       () => rateLimit(client, now, tenant),
-      (admitted) => (admitted === true ? undefined : this.#reject("EXCESSIVE_LOAD", "rate-limit")),
+      (admitted) => {
+        if (admitted === true) return undefined;
+        this.#exceeded.rateLimit++;
+        return this.#reject("EXCESSIVE_LOAD", "rate-limit");
+      },
       (fault) => this.#reject("INTERNAL_ERROR", "rate-limit-fault", { fault }),
     );
   }

@@ -97,6 +97,16 @@ export class RedirectSession {
     });
   }
 
+  /** Requests that wait for their answer. */
+  get openRequests(): number {
+    return this.#session.openRequests;
+  }
+
+  /** Bytes that the client has not read. */
+  get queuedBytes(): number {
+    return this.#session.queuedBytes;
+  }
+
   /** Serves the session until its end. */
   async run(): Promise<SessionClose> {
     const closed = this.#session.run();

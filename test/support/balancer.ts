@@ -8,6 +8,7 @@
 import { listenForSessions } from "../../src/instance/listeners.ts";
 import {
   createRedirectServer,
+  defaultSessionLimits,
   type RedirectServer,
   type RedirectServerOptions,
   type RedirectSessionEvent,
@@ -74,7 +75,7 @@ export class Balancer {
       ...options,
       holder: { active },
     });
-    const { limits } = server.status();
+    const limits = { ...defaultSessionLimits, ...options.limits };
     const listeners = await listenForSessions({
       server,
       hostname: "127.0.0.1",

@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
+import { tokenBucket } from "../../../src/moq-lb/mod.ts";
+import { RawPeer } from "../../support/raw-peer.ts";
+import { RedirectBed } from "../../support/redirect-bed.ts";
+import { settle } from "../../support/settle.ts";
+import { memoryTransportPair } from "../../support/transport-pair.ts";
 import { now } from "../routing/fixtures.ts";
 import { appOf, meetingSnapshot, problemOf } from "./fixtures.ts";
 
 const oldest = now - meetingSnapshot().maximumAge;
+
+const path = "/redirect/subscribe/example.2ecom-m1--video";
 
 describe("GET /healthz", () => {
   test("is 200 as long as requests can be placed", async () => {
@@ -35,7 +42,70 @@ describe("GET /status", () => {
       stale: false,
       instanceId: "edge-1",
       mode: "redirect",
+      limits: {
+        requests: {
+          maximumPending: { limit: 10_000, inUse: 0, exceeded: 0 },
+          maximumPendingBodies: { limit: 10_000, inUse: 0, exceeded: 0 },
+          maximumBodySize: { limit: 65_546 },
+          bodyTimeout: { limit: 10_000 },
+        },
+      },
     });
+  });
+
+  test("lists each limit on requests, how much is in use, and how often it was met [LB-SEC-32]", async () => {
+    const decided = Promise.withResolvers<boolean>();
+    const rateLimit = tokenBucket({ ratePerSecond: 5, burst: 2 });
+    const app = appOf({
+      authorization: { name: "slow", authorize: () => decided.promise },
+      maximumPending: 1,
+      rateLimit,
+      clientOf: (c) => c.req.header("x-client") ?? "",
+    });
+    const ask = (client: string) => app.request(path, { headers: { "x-client": client } });
+    const first = ask("a");
+    await problemOf(await ask("b"), 503, "EXCESSIVE_LOAD");
+    const limits = async () => (await (await app.request("/status")).json()).limits.requests;
+    assert.deepEqual((await limits()).maximumPending, { limit: 1, inUse: 1, exceeded: 1 });
+    decided.resolve(true);
+    assert.equal((await first).status, 307);
+    assert.equal((await ask("a")).status, 307);
+    await problemOf(await ask("a"), 503, "EXCESSIVE_LOAD");
+    const { maximumPending, rateLimit: rate } = await limits();
+    assert.deepEqual(maximumPending, { limit: 1, inUse: 0, exceeded: 1 });
+    assert.deepEqual(rate, { limit: 5, exceeded: 1 });
+  });
+
+  test("lists each limit on sessions, how much is in use, and how often it was met [LB-SEC-32]", async () => {
+    const bed = new RedirectBed({ limits: { maximumSessions: 2, maximumSessionsPerClient: 2 } });
+    const app = appOf({ sessionServer: bed.server });
+    const limits = async () => (await (await app.request("/status")).json()).limits.sessions;
+    const peers = [];
+    for (let i = 0; i < 3; i++) {
+      const [near, far] = memoryTransportPair();
+      peers.push(new RawPeer(near));
+      void bed.server.serve(far);
+    }
+    await settle();
+    const of = (limit: number, inUse?: number, exceeded?: number) => ({
+      limit,
+      ...(inUse !== undefined && { inUse }),
+      ...(exceeded !== undefined && { exceeded }),
+    });
+    assert.deepEqual(await limits(), {
+      maximumSessions: of(2, 2, 1),
+      maximumSessionsPerClient: of(2, 2, 0),
+      setupTimeout: of(10_000),
+      messageTimeout: of(10_000),
+      idleTimeout: of(300_000),
+      maximumRequests: of(256, 0),
+      maximumMessageSize: of(65_546),
+      tokenCacheSize: of(4096),
+      maximumQueuedBytes: of(262_144, 0),
+    });
+    for (const { transport } of peers) transport.close(0n, "");
+    await settle();
+    assert.deepEqual((await limits()).maximumSessions, of(2, 0, 1));
   });
 
   test("tells of a snapshot that is too old, and of none", async () => {

@@ -122,7 +122,7 @@ describe("options of a server of sessions", () => {
     const server = createRedirectServer({ ...options, limits: { maximumSessions: 7 } });
     const { sessions, draining, limits } = server.status();
     assert.deepEqual(
-      { sessions, draining, most: limits.maximumSessions },
+      { sessions, draining, most: limits.maximumSessions.limit },
       {
         sessions: 0,
         draining: false,
