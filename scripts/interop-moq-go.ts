@@ -2,8 +2,9 @@
  * `npm run interop:moq-go [-- RELAY]`: moq-go, a relay in Go that nobody here wrote, behind our
  * balancer with our client in front, in draft 20. Builds the relay in the version that is pinned
  * here, or takes the program RELAY; publishes and subscribes a track through it, and prints what
- * happened. Exits with 0 where all went well, or where Go is missing; with 1 where something failed,
- * the build included.
+ * happened. Exits with 0 where all went well, and where there is no relay to be had, which it says:
+ * no Go on the machine, or a module that no server gives; with 1 where anything failed, the build
+ * included.
  */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -20,8 +21,9 @@ import type { Draft } from "../src/moqt/mod.ts";
 import { type DevelopmentCertificate, developmentCertificate } from "../src/quic/mod.ts";
 import { parseSnapshot } from "../src/snapshot/mod.ts";
 
-/** The command, at the commit whose STATUS.md is about draft 20. Go checks it by its checksum database. */
-const relayCommand = "github.com/floatdrop/moq-go/cmd/relay";
+/** The relay, at the commit whose STATUS.md is about draft 20. Go checks it by its checksum database. */
+const relayModule = "github.com/floatdrop/moq-go";
+const relayCommand = `${relayModule}/cmd/relay`;
 const relayVersion = "05abc1bba67de27fa2aeb295ebe43ea7c778c4dc";
 
 const draft: Draft = 20;
@@ -52,17 +54,72 @@ async function within<Value>(what: string, promise: Promise<Value>): Promise<Val
   }
 }
 
-/** Builds the relay into `directory`. @returns its path */
-function build(directory: string): string {
-  say(`building ${relayCommand}@${relayVersion.slice(0, 12)} ...`);
-  const { status, stderr } = spawnSync("go", ["install", `${relayCommand}@${relayVersion}`], {
-    // Outside of this tree, so that no module of anybody counts.
-    cwd: directory,
-    env: { ...process.env, GOBIN: directory },
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new Failure(`the relay could not be built: ${stderr.trim()}`);
-  return join(directory, "relay");
+/** The Go command, on the path or where Go installs itself. */
+function findGo(): string | undefined {
+  return ["go", "/usr/local/go/bin/go"].find(
+    (name) => spawnSync(name, ["version"], { stdio: "ignore" }).status === 0,
+  );
+}
+
+/** Runs `go` outside of this tree, so that no module of anybody counts. @returns what it complains of */
+function complaint(go: string, args: readonly string[], directory: string): string | undefined {
+  const { status, stderr } = spawnSync(go, args, { cwd: directory, encoding: "utf8" });
+  return status === 0 ? undefined : stderr.trim();
+}
+
+/**
+ * Downloads the relay and all that it needs.
+ *
+ * @returns which module could not be had and why, in one line, where a server did not give it
+ */
+function download(go: string, directory: string): string | undefined {
+  for (const args of [
+    ["mod", "init", "interop"],
+    ["get", `${relayModule}@${relayVersion}`],
+    ["get", relayCommand],
+  ]) {
+    const fault = complaint(go, args, directory);
+    if (fault === undefined) continue;
+    const refusal = unobtainable(fault);
+    if (refusal === undefined) throw new Failure(`go ${args.join(" ")}: ${fault}`);
+    return refusal;
+  }
+  return undefined;
+}
+
+/** What Go says of a module that its proxy, or the server of its source, did not give. */
+function unobtainable(fault: string): string | undefined {
+  const refused =
+    /(?:reading|Get) "?https?:\/\/[^/\s]+\/(\S+?)\/@\S+: (.+(?:\s+server response: .+)?)/.exec(
+      fault,
+    );
+  const unreachable = /module (\S+?): (git \S+ .*: exit status \d+)/.exec(fault);
+  const [, path, reason] = refused ?? unreachable ?? [];
+  if (path === undefined || reason === undefined) return undefined;
+  // The proxy's way of writing capitals.
+  const name = path.replace(/!([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const version = name === relayModule ? `, at ${relayVersion.slice(0, 12)},` : "";
+  return `the Go module ${name}${version} could not be had: ${reason.replace(/\s+/g, " ")}`;
+}
+
+/** The path of the relay, downloaded and built; `undefined` where it is not to be had, and said so. */
+function obtain(directory: string): string | undefined {
+  const go = findGo();
+  if (go === undefined) {
+    say("skipped: Go is not on this machine");
+    return undefined;
+  }
+  say(`downloading ${relayCommand}@${relayVersion.slice(0, 12)} ...`);
+  const refusal = download(go, directory);
+  if (refusal !== undefined) {
+    say(`skipped: ${refusal}`);
+    return undefined;
+  }
+  say("building it ...");
+  const program = join(directory, "relay");
+  const fault = complaint(go, ["build", "-o", program, relayCommand], directory);
+  if (fault !== undefined) throw new Failure(`the relay could not be built: ${fault}`);
+  return program;
 }
 
 /** Starts the relay on a free port. @returns the port, once it listens */
@@ -141,15 +198,11 @@ async function transfer(publisher: Client, subscriber: Client): Promise<void> {
 
 async function main(): Promise<void> {
   const [built] = process.argv.slice(2);
-  const go = spawnSync("go", ["version"], { encoding: "utf8" });
-  if (built === undefined && go.error !== undefined) {
-    say("Go is not on this machine: nothing was run");
-    return;
-  }
   const directory = mkdtempSync(join(tmpdir(), "yardmaster-moq-go-"));
   let relay: ChildProcess | undefined;
   try {
-    const program = built ?? build(directory);
+    const program = built ?? obtain(directory);
+    if (program === undefined) return;
     const certificate = await developmentCertificate();
     const { child, port } = await start(program, directory, certificate);
     relay = child;
