@@ -5,7 +5,7 @@
  */
 
 import process from "node:process";
-import { createSigningKey, hasSigningKey, homeAt } from "../src/cli/home.ts";
+import { createSigningKey, type Home, hasSigningKey, homeAt } from "../src/cli/home.ts";
 import { ensureDevelopmentHome, republish } from "../src/cli/publish.ts";
 import { YardmasterError } from "../src/errors.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type SessionAddresses,
   signalled,
 } from "../workers/serve.ts";
-import { publishWithRelays, startRelays } from "./relays.ts";
+import { type LocalRelays, publishWithRelays, startRelays } from "./relays.ts";
 
 /** Seconds; the instance of this demo refuses to place requests after an hour without an agent. */
 const maximumAge = 3600;
@@ -22,19 +22,41 @@ const maximumAge = 3600;
 /** An agent publishes at least three times per maximum age, so that quiet times do not go stale. */
 const republishEvery = (maximumAge * 1000) / 4;
 
-async function startInstance(environment: Environment): Promise<RunningInstance> {
+async function startInstance(
+  environment: Environment,
+  publish: () => Promise<void>,
+): Promise<RunningInstance> {
   const worker = "Deno" in globalThis ? "deno" : "bun";
   const { start } = await import(`../workers/${worker}.ts`);
-  return start(environment);
+  return start(environment, publish);
+}
+
+/** What the demo brings besides the instance. */
+interface Demo {
+  readonly relays: LocalRelays;
+  /** Version of the snapshot that was published. */
+  readonly version: number;
+  /** Whether that sends to the relays; a pool of somebody's own is left as it is. */
+  readonly usesRelays: boolean;
+}
+
+async function prepare(home: Home): Promise<Demo> {
+  const { published } = await ensureDevelopmentHome({ home, now: Date.now() });
+  const relays = await startRelays(home.directory, ({ relay, type, name }) =>
+    console.log(`relay ${relay}: ${type} ${name}`),
+  );
+  const moved = await publishWithRelays(home, relays.uris, Date.now());
+  return { relays, version: (moved ?? published).version, usesRelays: moved !== undefined };
 }
 
 function announce(
   { url, sessions }: RunningInstance,
   directory: string,
-  version: number,
-  relays: readonly string[],
+  { relays, version, usesRelays }: Demo,
 ): void {
   const yard = process.env.YARDMASTER_YARD ?? "npm run -s yard --";
+  // Commands in other terminals do not know the variable.
+  const at = process.env.YARDMASTER_HOME ? ` --home ${directory}` : "";
   const service = sessions.quic ?? sessions.webSocket;
   console.log(`
 Yardmaster answers on ${url}
@@ -45,13 +67,16 @@ Yardmaster answers on ${url}
 Live MOQT sessions, drafts 18 to 22, come in at
 ${sessionLines(sessions)}
 
-Three relays that form one network run beside it
-${relays.map((uri) => `  ${uri}`).join("\n")}
+${usesRelays ? "Three relays that form one network run beside it" : notUsed}
+${[...relays.uris.values()].map((uri) => `  ${uri}`).join("\n")}
 
-Try, in other terminals:
+Try, in this folder and in terminals of their own; example.2ecom is MOQT's text for example.com.
+A subscriber that waits, and a publisher; both are sent to the same relay:
 
-  ${yard} sub ${service} example.2ecom-m1 video
-  echo hello | ${yard} pub ${service} example.2ecom-m1 video -
+  ${yard} sub ${service} example.2ecom-m1 video${at}
+  echo hello | ${yard} pub ${service} example.2ecom-m1 video -${at}
+
+Where the track is placed, over HTTP, as a redirect and as the MOQT message:
 
   curl -si ${url}/redirect/subscribe/example.2ecom-m1--video
 
@@ -59,11 +84,17 @@ Try, in other terminals:
     | curl -s ${url}/moqt/moqt-22 -H 'content-type: application/octet-stream' --data-binary @- \\
     | ${yard} decode --binary
 
-  ${yard} route example.2ecom-m1
+Why there:
 
-Change the pool with \`${yard} publish FILE\`; it takes effect within seconds. Ctrl-C ends this.
+  ${yard} route example.2ecom-m1${at}
+
+Change the pool with \`${yard} publish FILE${at}\`: README.md, Snapshots, shows such a
+file. It takes effect within seconds. Each request that a relay gets is printed below; with
+YARDMASTER_LOG=json set, each decision and session too. Ctrl-C ends this.
 `);
 }
+
+const notUsed = "Three relays run beside it that the pool in the store does not name";
 
 function sessionLines(sessions: SessionAddresses): string {
   const { quic, webTransport, webTransportOverTcp, webSocket, certificateHash, stack } = sessions;
@@ -85,8 +116,8 @@ async function main(): Promise<void> {
     await createSigningKey(home.keys);
     console.log(`yardmaster: created a development key in ${home.keys.directory}`);
   }
-  // Publishing comes after listening: a start that fails leaves the store as it was.
-  const running = await startInstance({
+  let demo: Demo | undefined;
+  const settings = {
     YARDMASTER_REFRESH_INTERVAL: "1",
     YARDMASTER_DRAIN_TIMEOUT: "1",
     // UDP beside the TCP of HTTP, under one number.
@@ -98,23 +129,20 @@ async function main(): Promise<void> {
     YARDMASTER_TRUSTED_KEYS: home.keys.trusted,
     YARDMASTER_STORE: `file:${home.directory}/store`,
     YARDMASTER_LAST_KNOWN_GOOD: `file:${home.directory}/last-known-good`,
+  };
+  const running = await startInstance(settings, async () => {
+    demo = await prepare(home);
   });
-  const { published } = await ensureDevelopmentHome({ home, now: Date.now() });
-  const relays = await startRelays(home.directory, ({ relay, type, name }) =>
-    console.log(`relay ${relay}: ${type} ${name}`),
-  );
-  const moved = await publishWithRelays(home, relays.uris, Date.now());
-  await running.refresh();
   const keepFresh = setInterval(() => {
     republish({ home, now: Date.now() }).catch((error) =>
       console.error(`yardmaster: the snapshot could not be published again: ${error.message}`),
     );
   }, republishEvery);
-  announce(running, home.directory, (moved ?? published).version, [...relays.uris.values()]);
+  announce(running, home.directory, demo as Demo);
 
   await signalled();
   clearInterval(keepFresh);
-  await Promise.all([running.close(), relays.close()]);
+  await Promise.all([running.close(), (demo as Demo).relays.close()]);
   process.exit(0);
 }
 

@@ -76,11 +76,14 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * Starts an instance: settings, stores, the first look into the store, the socket.
  *
+ * @param publish fills the store of an instance that has it for itself: runs once the ports are
+ *   taken, before the first look, so that a start that fails leaves the store as it was
  * @throws {YardmasterError} a setting is missing or wrong
  */
 export async function serveInstance(
   environment: Environment,
   platform: Platform,
+  publish?: () => Promise<void>,
 ): Promise<RunningInstance> {
   const [settings, listen, sessionPorts, source, lastKnownGood] = await allSettings(
     withKeysFromFile(environment).then((known) => readInstanceSettings(known, crypto.randomUUID())),
@@ -97,7 +100,8 @@ export async function serveInstance(
     upgrade: platform.upgrade,
     log: print,
   });
-  await holder.start();
+  // No request is to find an instance that has not looked yet.
+  if (publish === undefined) await holder.start();
   const open: (() => Promise<void>)[] = [async () => holder.stop()];
   const closeAll = () => Promise.all(open.map((close) => close()));
   try {
@@ -111,6 +115,10 @@ export async function serveInstance(
       log: print,
     });
     open.push(() => moqt.close());
+    if (publish !== undefined) {
+      await publish();
+      await holder.start();
+    }
     const host = listen.hostname.includes(":") ? `[${listen.hostname}]` : listen.hostname;
     return {
       url: `http://${host}:${http.port}`,

@@ -1,7 +1,7 @@
 /** `npm start` as a user meets it: a process, curl-like requests, Ctrl-C. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeControlMessage, draftName, drafts, type RequestError } from "../../src/moqt/mod.ts";
@@ -123,6 +123,20 @@ describe("npm start", () => {
     expect(output).toMatch(/sub moqt:\/\/127\.0\.0\.1:\d+\/moqt example\.2ecom-m1 video/);
   });
 
+  test("has nothing to warn of on a fresh home, and takes its snapshot before anybody can ask", () => {
+    const before = instance.output().slice(0, instance.output().indexOf("Yardmaster answers"));
+    expect(before).not.toContain("warning");
+    expect(before.match(/"event":"snapshot"/g)).toHaveLength(1);
+    expect(before).toContain('"reason":"activated"');
+  });
+
+  test("prints commands that find the home, wherever it is", () => {
+    for (const command of ["sub moqt:", "pub moqt:", "route example", "publish FILE"]) {
+      const line = instance.output().match(new RegExp(`yard -- ${command}.*`))?.[0];
+      expect(line).toContain(` --home ${home}`);
+    }
+  });
+
   test("prints three commands to try, with the port it really has", () => {
     const output = instance.output();
     expect(output).toContain(`curl -si ${url}/redirect/subscribe/example.2ecom-m1--video`);
@@ -170,6 +184,7 @@ describe("npm start", () => {
         redirect: "manual",
       });
       expect(response.headers.get("location")).toBe("https://r9.example/moq");
+      expect(again.output()).toContain("that the pool in the store does not name");
       again.kill("SIGTERM");
       expect(await again.exited).toBe(0);
     } finally {
@@ -193,6 +208,7 @@ test("a taken port ends the start with one line and status 1", async () => {
       expect(complaint).toHaveLength(1);
       expect(complaint[0]).toContain(`127.0.0.1:${taken.port}`);
       expect(instance.output()).not.toContain("    at ");
+      expect(existsSync(join(home, "store"))).toBe(false);
     } finally {
       await taken.stop(true);
     }
