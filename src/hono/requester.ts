@@ -22,16 +22,43 @@ export function requesterOf<E extends Env>(
   tokens?: readonly AuthorizationToken[],
 ): Requester {
   try {
-    return {
-      client: rateLimit && clientOf && textFrom("clientOf", clientOf(c)),
-      bearerToken: bearerToken(c.req.raw.headers.get("authorization")),
+    return new HttpRequester(
+      c,
+      rateLimit && clientOf && textFrom("clientOf", clientOf(c)),
+      tenantOf && textIfAny("tenantOf", tenantOf(c)),
       tokens,
-      authority: authorityOf(c.req.url),
-      tenant: tenantOf && textIfAny("tenantOf", tenantOf(c)),
-    };
+    );
   } catch (error) {
     tell(onError, error);
     throw error;
+  }
+}
+
+/** What the request itself says is read where a policy asks for it: not every policy does. */
+class HttpRequester<E extends Env> implements Requester {
+  readonly client: string | undefined;
+  readonly tenant: string | undefined;
+  readonly tokens: readonly AuthorizationToken[] | undefined;
+  readonly #c: Context<E>;
+
+  constructor(
+    c: Context<E>,
+    client: string | undefined,
+    tenant: string | undefined,
+    tokens: readonly AuthorizationToken[] | undefined,
+  ) {
+    this.#c = c;
+    this.client = client;
+    this.tenant = tenant;
+    this.tokens = tokens;
+  }
+
+  get bearerToken(): string | undefined {
+    return bearerToken(this.#c.req.raw.headers.get("authorization"));
+  }
+
+  get authority(): string {
+    return authorityOf(this.#c.req.url);
   }
 }
 

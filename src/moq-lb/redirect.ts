@@ -89,6 +89,8 @@ const noTokens: readonly AuthorizationToken[] = [];
 class RequestRedirector implements Redirector {
   readonly #options: RedirectorOptions;
   readonly #policy: AuthorizationPolicy;
+  /** Whether everybody may ask for everything. */
+  readonly #isOpen: boolean;
   readonly #maximumPending: number;
   readonly #now: () => number;
   readonly #placement: Required<PlacementOptions>;
@@ -99,6 +101,7 @@ class RequestRedirector implements Redirector {
     checkRedirectorOptions(options);
     this.#options = options;
     this.#policy = authorizationPolicy(options.authorization);
+    this.#isOpen = options.authorization === "allow-all";
     this.#maximumPending = options.maximumPending ?? defaultMaximumPending;
     this.#now = options.now ?? Date.now;
     this.#placement = {
@@ -189,6 +192,8 @@ class RequestRedirector implements Redirector {
   }
 
   #authorize(request: RoutableRequest, requester: Requester): Refusal | Promise<Refusal> {
+    // Nothing is looked at then, so that no header field has to be read.
+    if (this.#isOpen) return undefined;
     const trackNamespace = routingKey(request);
     // A joining FETCH names nothing to authorize, and is never placed (LB-A1).
     if (trackNamespace === undefined) return undefined;

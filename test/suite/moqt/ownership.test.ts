@@ -30,6 +30,25 @@ describe("a decoded message", () => {
     assert.ok(read.message.trackName.buffer.byteLength < 100);
   });
 
+  test("consists of views of bytes that were given away, wherever it stands in them", () => {
+    const bytes = encodeControlMessage(subscribe, 22);
+    const received = concatBytes(bytes, bytes, bytes);
+    const read = readControlMessage(received, 22, bytes.length, {}, true);
+    assert.deepEqual(read, { message: subscribe, length: bytes.length });
+    assert.ok(read?.message.type === "SUBSCRIBE");
+    assert.equal(read.message.trackName.buffer, received.buffer);
+    assert.deepEqual(decodeControlMessage(bytes, 22, {}, true), subscribe);
+    const broken = concatBytes(
+      bytes,
+      Uint8Array.of(0x03, 0x00, 0x07, 0x00, 0x01, 0x09),
+      utf8("live"),
+    );
+    assert.throws(
+      () => readControlMessage(broken, 22, bytes.length, {}, true),
+      (error) => error instanceof MoqtError && error.offset === bytes.length + 5,
+    );
+  });
+
   test("that stands behind another reports faults where they are in the buffer", () => {
     const first = encodeControlMessage(subscribe, 22);
     // SUBSCRIBE, Request ID 0, one field "live" whose length says 9.
