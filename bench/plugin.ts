@@ -11,7 +11,7 @@ import { moqLb } from "../src/hono/moq-lb.ts";
 import { encodeControlMessage } from "../src/moqt/mod.ts";
 import { parseSnapshot } from "../src/snapshot/mod.ts";
 import { median } from "./pair.ts";
-import type { Row } from "./row.ts";
+import { informs, type Row } from "./row.ts";
 
 const path = "/moqt/moqt-22";
 const type = "application/octet-stream";
@@ -187,7 +187,6 @@ export async function plugin(): Promise<Row[]> {
   const http = [await overHttp(echo), await overHttp(balancer)] as const;
   const known = await compare("known namespace", ...http, 60);
   const post = "POST /moqt/moqt-22 against an echo";
-  const informs = { budget: "none, for information", met: true };
   return [
     {
       what: `${post}, over HTTP`,

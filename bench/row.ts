@@ -1,9 +1,20 @@
-/** What a benchmark measured against its budget: one line of the table. */
+/** What a benchmark measured, and against which budget: one line of the table. */
 export interface Row {
   readonly what: string;
   /** The measured ratio; its meaning and bound stand in `budget`. */
   readonly ratio: number;
+  /** `none` where the line only informs. */
   readonly budget: string;
-  readonly met: boolean;
+  /** Absent where there is no budget. */
+  readonly met?: boolean;
   readonly detail: string;
+}
+
+/** For rows that nothing is held against. */
+export const informs = { budget: "none" } as const;
+
+/** A row with where it belongs in the table. */
+export interface PlacedRow extends Row {
+  readonly area: string;
+  readonly runtime: string;
 }

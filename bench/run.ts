@@ -4,13 +4,21 @@ import process from "node:process";
 import { hrw } from "./hrw.ts";
 import { plugin } from "./plugin.ts";
 import { routing } from "./routing.ts";
-import type { Row } from "./row.ts";
+import type { PlacedRow } from "./row.ts";
 import { session } from "./session.ts";
 import { snapshot } from "./snapshot.ts";
 
-const rows: Row[] = [];
-for (const benchmark of [hrw, routing, snapshot, plugin, session])
-  rows.push(...(await benchmark()));
+const areas = {
+  "Selecting a relay": hrw,
+  Routing: routing,
+  "Loading a snapshot": snapshot,
+  "One request over HTTP": plugin,
+  "Live sessions": session,
+};
+const rows: Omit<PlacedRow, "runtime">[] = [];
+for (const [area, benchmark] of Object.entries(areas)) {
+  rows.push(...(await benchmark()).map((row) => ({ area, ...row })));
+}
 console.log(JSON.stringify(rows));
 // Servers that were measured against would keep the process alive.
 process.exit(0);

@@ -11,7 +11,7 @@ import type { Transport, TransportStream } from "../src/transport/transport.ts";
 import { ServerProcess } from "../test/support/server-process.ts";
 import type { ServerKind } from "../test/support/session-server.ts";
 import { median } from "./pair.ts";
-import type { Row } from "./row.ts";
+import { informs, type Row } from "./row.ts";
 
 /** How clients get to a server. */
 type Dial = (server: ServerProcess) => Promise<Transport>;
@@ -122,7 +122,6 @@ async function compare<Subject>(
 }
 
 const latencyBudget = 1.5;
-const informs = { budget: "none, for information", met: true };
 
 /** Room for the crowds of one client. */
 const limits = { maximumSessionsPerClient: 10_000 };
@@ -162,20 +161,20 @@ async function timing(transport: string, dial: Dial): Promise<Row[]> {
     `${subject.toFixed(0)}/s, echo ${base.toFixed(0)}/s`;
   return [
     {
-      what: `SUBSCRIBE until REDIRECT against an echo, ${transport}`,
+      what: `from opening a SUBSCRIBE stream to its whole REQUEST_ERROR, against an echo, ${transport}`,
       ratio: single.ratio,
       budget: `at most ${latencyBudget} x`,
       met: single.ratio <= latencyBudget,
       detail: `${single.subject.toFixed(0)} µs, echo ${single.base.toFixed(0)} µs`,
     },
     {
-      what: `redirects a second, one session, 32 at once, ${transport}`,
+      what: `redirects a second, one session, 32 at once, against an echo, ${transport}`,
       ratio: many.ratio,
       ...informs,
       detail: perSecond(many),
     },
     {
-      what: `redirects a second, 200 sessions, ${transport}`,
+      what: `redirects a second, 200 sessions, against an echo, ${transport}`,
       ratio: wide.ratio,
       ...informs,
       detail: perSecond(wide),
