@@ -10,9 +10,10 @@ import fc from "fast-check";
 import { describe, test } from "#test";
 import { concatBytes } from "../../src/bytes.ts";
 import { quicVarints } from "../../src/http3/quic-varint.ts";
+import { connectWebTransportH2 } from "../../src/transport/webtransport-h2.ts";
 import { type Gap, transportScenarios } from "../support/transport-scenarios.ts";
 import { h2Pair, http3Pair, quicPair } from "./network-pairs.ts";
-import { cutOff, rawH2 } from "./raw-h2.ts";
+import { cutOff, goAwayServer, rawH2 } from "./raw-h2.ts";
 
 /** @param gaps of the runtime's QUIC stack */
 export function networkScenarios(gaps: readonly Gap[]): void {
@@ -63,6 +64,29 @@ function http2Scenarios(): void {
       await dispose?.();
     });
 
+    test("leaves a server in peace where clients say GOAWAY", async () => {
+      const raw = await rawH2();
+      for (let round = 0; round < 20; round++) {
+        await Promise.all([raw.goAway(noError), raw.goAway(enhanceYourCalm)]);
+      }
+      assert(await raw.serves());
+      await raw.dispose();
+    });
+
+    test("fails, and no more than that, where the server says GOAWAY first", async () => {
+      for (const code of [noError, enhanceYourCalm]) {
+        const { url, certificateHash, dispose } = await goAwayServer(code);
+        const options = { protocols: ["moqt-22"], certificateHashes: [certificateHash] };
+        const attempts = Array.from({ length: 10 }, () =>
+          assert.rejects(connectWebTransportH2(url, { ...options, connectTimeout: 500 }), {
+            code: "CONNECT_FAILED",
+          }),
+        );
+        await Promise.all(attempts);
+        dispose();
+      }
+    });
+
     test("takes arbitrary capsules without harm to others", async () => {
       const raw = await rawH2();
       const { by, app } = await raw.send(new Uint8Array());
@@ -76,6 +100,10 @@ function http2Scenarios(): void {
     });
   });
 }
+
+/** Error codes of HTTP/2 (RFC 9113 §7). */
+const noError = 0x0;
+const enhanceYourCalm = 0xb;
 
 /** Stream ids and limits as a peer may name them: small ones, and some that are far off. */
 const integer = fc.oneof(fc.nat(12), fc.constantFrom(2 ** 20, 2 ** 53 - 1));

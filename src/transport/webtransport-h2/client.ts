@@ -8,6 +8,7 @@ import type { ClientHttp2Session, OutgoingHttpHeaders } from "node:http2";
 import { parseStringItem } from "../../http3/structured-strings.ts";
 import { QuicError } from "../../quic/errors.ts";
 import type { Transport } from "../transport.ts";
+import { endBetweenTurns } from "./connection-end.ts";
 import { type Client, loadLibrary } from "./library.ts";
 import { H2Session } from "./session.ts";
 
@@ -87,7 +88,9 @@ async function connect(
     override startUpConnection({ client, ourl }: Parameters<Client["startUpConnection"]>[0]) {
       const path = ourl.pathname + ourl.search;
       const start = async () => {
-        await client.handleConnection({ createTransport: true, path });
+        const connected = client.handleConnection({ createTransport: true, path });
+        endBetweenTurns(client.transportInt.clientInt);
+        await connected;
         addHeaders(client.transportInt.clientInt, options.headers);
         await client.createWTSession(session, path);
       };

@@ -10,6 +10,7 @@ import type { Certificate } from "../../quic/connection.ts";
 import { QuicError } from "../../quic/errors.ts";
 import { bearerToken } from "../request.ts";
 import type { Transport } from "../transport.ts";
+import { endBetweenTurns } from "./connection-end.ts";
 import { type ConnectHeaders, loadLibrary, type Server, type SessionAnswer } from "./library.ts";
 import { H2Session } from "./session.ts";
 
@@ -125,6 +126,7 @@ class Listening implements WebTransportH2Server {
     const { serverInt } = this.#server.transportInt;
     serverInt.maxConnections = this.#options.maxConnections ?? 10_000;
     serverInt.on("session", (connection) => {
+      endBetweenTurns(connection);
       this.#connections.add(connection);
       connection.once("close", () => this.#connections.delete(connection));
       connection.on("error", () => {});
