@@ -1,6 +1,8 @@
 /** Servers, clients and byte patterns for tests of QUIC connections, on any runtime. */
 
 import assert from "node:assert/strict";
+import v8 from "node:v8";
+import vm from "node:vm";
 import {
   type ConnectQuicOptions,
   connectQuic,
@@ -167,6 +169,20 @@ export async function until(holds: () => boolean, milliseconds = 10_000): Promis
   while (!holds()) {
     assert.ok(Date.now() < deadline, "it never came to hold");
     await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Collects what nobody holds, and leaves time for what follows from that. */
+export async function collectGarbage(): Promise<void> {
+  const { Bun: bun } = globalThis as { Bun?: { gc(force: boolean): void } };
+  let collect = () => bun?.gc(true);
+  if (bun === undefined) {
+    v8.setFlagsFromString("--expose-gc");
+    collect = vm.runInNewContext("gc");
+  }
+  for (let round = 0; round < 10; round++) {
+    collect();
+    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 

@@ -7,6 +7,7 @@ import {
   acceptStream,
   type Backends,
   bytesOf,
+  collectGarbage,
   echo,
   pattern,
   readAll,
@@ -52,6 +53,28 @@ export function streamScenarios(backends: Backends): void {
           await assert.rejects(out.read(), { code: "WRONG_DIRECTION" });
           await assert.rejects(out.write(bytesOf("x")), { code: "STREAM_ENDED" });
         }
+      }));
+
+    test("a stream that is put aside stays open, whatever is collected", () =>
+      withPair(backends, async ({ client, accepted }) => {
+        const ours = await client.openBidi();
+        await ours.write(bytesOf("hold this"));
+        await (async () => {
+          assert.equal(text(await (await acceptStream(accepted)).read()), "hold this");
+          await (await accepted.openUni()).write(bytesOf("and that"));
+        })();
+        const theirs = await acceptStream(client);
+        assert.equal(text(await theirs.read()), "and that");
+        let ended = false;
+        for (const read of [ours.read(), theirs.read(), ours.stopped]) {
+          const end = () => {
+            ended = true;
+          };
+          read.then(end, end);
+        }
+        await collectGarbage();
+        await ours.write(bytesOf("still there?"));
+        assert.equal(ended, false);
       }));
 
     test("a FIN that follows its bytes later, or has none, arrives", () =>

@@ -9,7 +9,7 @@ import { checkCode } from "../code.ts";
 import type { QuicClose, QuicConnection, QuicStream, QuicStreamKind } from "../connection.ts";
 import { QuicClosed, QuicError } from "../errors.ts";
 import { applicationClose, messageOf, transportClose } from "./close.ts";
-import type { DenoQuicConnection } from "./runtime.ts";
+import type { DenoQuicConnection, DenoReceiveStream, DenoSendStream } from "./runtime.ts";
 import { DenoStream, type StreamOwner } from "./stream.ts";
 
 /** Streams of the peer that wait to be accepted, after which no more are fetched. */
@@ -45,6 +45,11 @@ export class DenoConnection implements QuicConnection, StreamOwner {
   readonly closed: Promise<QuicClose>;
   readonly #native: DenoQuicConnection;
   readonly #arrivals = new Arrivals<DenoStream>();
+  /**
+   * Streams that have not ended in both directions. Deno ends a stream that is collected, with FIN
+   * and STOP_SENDING, even where the application has only put it aside.
+   */
+  readonly #streams = new Set<DenoStream>();
   readonly #opening = { bidi: 0, uni: 0 };
   #closableAt: number;
   readonly #pendingWrites = new Set<Promise<void>>();
@@ -69,10 +74,10 @@ export class DenoConnection implements QuicConnection, StreamOwner {
     this.remote = { address: hostname.replace(/^::ffff:(?=\d+\.)/, ""), port };
     this.closed = this.#watch();
     void this.#pump(native.incomingBidirectionalStreams, (stream) =>
-      this.#arrivals.push(new DenoStream(this, stream.readable, stream.writable, false)),
+      this.#arrivals.push(this.#stream(stream.readable, stream.writable, false)),
     );
     void this.#pump(native.incomingUnidirectionalStreams, (stream) =>
-      this.#arrivals.push(new DenoStream(this, stream, undefined, false)),
+      this.#arrivals.push(this.#stream(stream, undefined, false)),
     );
   }
 
@@ -89,6 +94,7 @@ export class DenoConnection implements QuicConnection, StreamOwner {
     }
     this.#close = this.#localClose ?? close;
     this.#arrivals.close();
+    this.#streams.clear();
     this.#makeRoom();
     return this.#close;
   }
@@ -109,6 +115,20 @@ export class DenoConnection implements QuicConnection, StreamOwner {
     }
   }
 
+  #stream(
+    readable: DenoReceiveStream | undefined,
+    writable: DenoSendStream | undefined,
+    local: boolean,
+  ): DenoStream {
+    const stream = new DenoStream(this, readable, writable, local);
+    this.#streams.add(stream);
+    return stream;
+  }
+
+  ended(stream: DenoStream): void {
+    this.#streams.delete(stream);
+  }
+
   #makeRoom(): void {
     for (const wake of this.#roomMade.splice(0)) wake();
   }
@@ -122,14 +142,14 @@ export class DenoConnection implements QuicConnection, StreamOwner {
   openBidi(): Promise<QuicStream> {
     return this.#open("bidi", async () => {
       const stream = await this.#native.createBidirectionalStream({ waitUntilAvailable: true });
-      return new DenoStream(this, stream.readable, stream.writable, true);
+      return this.#stream(stream.readable, stream.writable, true);
     });
   }
 
   openUni(): Promise<QuicStream> {
     return this.#open("uni", async () => {
       const stream = await this.#native.createUnidirectionalStream({ waitUntilAvailable: true });
-      return new DenoStream(this, undefined, stream, true);
+      return this.#stream(undefined, stream, true);
     });
   }
 

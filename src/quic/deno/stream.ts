@@ -22,6 +22,8 @@ export interface StreamOwner {
   heard(): void;
   /** Tells that `length` bytes are on their way to the stack until `done` settles. */
   sending(length: number, done: Promise<void>): void;
+  /** Tells that `stream` has ended in both directions, in whatever way. */
+  ended(stream: DenoStream): void;
 }
 
 export class DenoStream implements QuicStream {
@@ -34,6 +36,8 @@ export class DenoStream implements QuicStream {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array> | undefined;
   #reading: "open" | "ended" | "abandoned" = "open";
   #writing: "open" | "ended" | "abandoned" = "open";
+  /** Directions that the stack still has to do with. */
+  #openDirections: number;
   #readSize = SMALL_READ;
   #resolveStopped: (code: bigint) => void = () => {};
 
@@ -49,10 +53,16 @@ export class DenoStream implements QuicStream {
     this.#owner = owner;
     this.#reader = readable?.getReader({ mode: "byob" });
     this.#writer = writable?.getWriter();
-    // What these reject with is what the operations reject with.
-    this.#reader?.closed.catch(() => {});
-    this.#writer?.closed.catch(() => {});
+    this.#openDirections = this.kind === "bidi" ? 2 : 1;
+    // What this rejects with is what the operations reject with.
     this.#writer?.ready.catch(() => {});
+    // Each settles at the end of its direction: FIN, reset, or given up on this side.
+    const ended = () => {
+      this.#openDirections--;
+      if (this.#openDirections === 0) owner.ended(this);
+    };
+    this.#reader?.closed.then(ended, ended);
+    this.#writer?.closed.then(ended, ended);
     this.stopped = new Promise((resolve) => {
       this.#resolveStopped = resolve;
     });
