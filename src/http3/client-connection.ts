@@ -44,7 +44,7 @@ export interface Http3ClientOptions extends Http3Options {
 export interface RequestOptions {
   /** Whether the head is all there is, without a body. */
   readonly end?: boolean;
-  /** Learns of interim responses (status below 200). */
+  /** Learns of interim responses (status below 200); what it throws ends the request. */
   readonly onInterim?: (head: ResponseHead) => void;
 }
 
@@ -60,7 +60,9 @@ export class Http3ClientConnection extends Http3Connection {
   /** Starts to speak HTTP/3 on `quic`, whose ALPN has to be `h3`. */
   constructor(quic: QuicConnection, options: Http3ClientOptions = {}) {
     super(quic, options);
-    this.sessions = options.webTransport ? new SessionRegistry(quic) : undefined;
+    if (options.webTransport) {
+      this.sessions = new SessionRegistry(quic, (error) => this.report(error));
+    }
     if (options.webTransport === true) this.#webTransportSettings = everyDraftSettings;
     if (options.webTransport === "draft-02") this.#webTransportSettings = draft02Settings;
     this.start(new Map([...this.#webTransportSettings, ...(options.settings ?? [])]));

@@ -96,7 +96,17 @@ export class ClientRequest {
         this.#stream.expectBody(this.#bodyLength(head));
         return head;
       }
+      this.#tellInterim(head);
+    }
+  }
+
+  /** What the caller's own callback throws is what the caller gets. */
+  #tellInterim(head: ResponseHead): void {
+    try {
       this.#onInterim?.(head);
+    } catch (error) {
+      this.#stream.abort(http3ErrorCodes.H3_INTERNAL_ERROR);
+      throw error;
     }
   }
 

@@ -38,6 +38,12 @@ export interface Http3Options {
   readonly onSettings?: (settings: Settings) => void;
   /** Learns of each GOAWAY: the first request (or push) that the peer will not process. */
   readonly onGoaway?: (id: bigint) => void;
+  /**
+   * Learns of what a callback of the application threw and nobody else is told of, which costs as
+   * little as can be: a session its answer (500), a datagram itself, the connection only where the
+   * callback is about the whole of it. The peer is not told what it was.
+   */
+  readonly onError?: (error: unknown) => void;
   /** Picks the reserved setting that is sent to keep peers tolerant; default `Math.random`. */
   readonly random?: () => number;
 }
@@ -186,9 +192,19 @@ export abstract class Http3Connection implements MessageStreamContext {
     task.catch((error: unknown) => {
       if (error instanceof Http3ConnectionError) this.fail(error);
       else if (!(error instanceof Http3Error) && !(error instanceof QuicError)) {
+        this.report(error);
         this.fail(new Http3ConnectionError("H3_INTERNAL_ERROR", "internal error"));
       }
     });
+  }
+
+  /** Tells the application of a fault of its own. */
+  protected report(error: unknown): void {
+    try {
+      this.#options.onError?.(error);
+    } catch {
+      // There is nobody left to tell.
+    }
   }
 
   async #openControl(settings: Settings | Promise<Settings>): Promise<QuicStream> {

@@ -104,7 +104,8 @@ export class Http3ServerConnection extends Http3Connection {
     super(quic, options);
     this.#webTransport = options.webTransport;
     this.#extendedConnect = options.extendedConnect ?? false;
-    this.sessions = options.webTransport && new SessionRegistry(quic);
+    this.sessions =
+      options.webTransport && new SessionRegistry(quic, (error) => this.report(error));
     this.#idleTimeout = options.idleTimeout ?? DEFAULT_IDLE_TIMEOUT;
     const setup = setTimeout(() => {
       this.fail(new Http3ConnectionError("H3_MISSING_SETTINGS", "no SETTINGS came in time"));
@@ -228,13 +229,23 @@ export class Http3ServerConnection extends Http3Connection {
       throw new Http3StreamError("H3_REQUEST_REJECTED", "too many sessions on the connection");
     }
     this.#undecided++;
-    const answer = await answerTo(policy, this.#offer(head)).finally(() => this.#undecided--);
+    const answer = await this.#answer(policy, this.#offer(head)).finally(() => this.#undecided--);
     if (!answer.established) return await refuse(message, answer.fields);
     const session = sessions.open(message, description(head, answer.protocol));
     const sent = message.sendFields(answer.fields);
     this.guard(session.run());
     this.#arrivedSessions.push(session);
     await sent;
+  }
+
+  /** Asks the policy and checks what it says; a fault of the policy costs this one session. */
+  async #answer(policy: WebTransportPolicy, offer: SessionOffer): Promise<Answer> {
+    try {
+      return answerTo(await policy.accept(offer), offer);
+    } catch (error) {
+      this.report(error);
+      return { established: false, fields: statusOnly(500) };
+    }
   }
 
   #offer({ authority = "", path = "", headers }: RequestHead): SessionOffer {
@@ -257,25 +268,19 @@ type Answer =
   | { readonly established: true; readonly protocol: string | undefined; readonly fields: Field[] }
   | { readonly established: false; readonly fields: Field[] };
 
-/** Asks the policy and checks what it says; a fault of the policy costs this one session. */
-async function answerTo(policy: WebTransportPolicy, offer: SessionOffer): Promise<Answer> {
-  try {
-    const decision = await policy.accept(offer);
-    const { headers = [] } = decision;
-    if ("status" in decision) {
-      const fields = checkedFields({ status: decision.status, headers });
-      return { established: false, fields };
-    }
-    const { protocol } = decision;
-    if (protocol === undefined || offer.protocols.includes(protocol)) {
-      const agreed = acceptanceFields(offer.headers, protocol);
-      const fields = checkedFields({ status: 200, headers: [...agreed, ...headers] });
-      return { established: true, protocol, fields };
-    }
-  } catch {
-    // Falls through to the same answer: what went wrong is none of the client's business.
+/** @throws {Http3CallError} INVALID_MESSAGE where the decision is none that can be sent */
+function answerTo(decision: SessionDecision, offer: SessionOffer): Answer {
+  const { headers = [] } = decision;
+  if ("status" in decision) {
+    return { established: false, fields: checkedFields({ status: decision.status, headers }) };
   }
-  return { established: false, fields: statusOnly(500) };
+  const { protocol } = decision;
+  if (protocol !== undefined && !offer.protocols.includes(protocol)) {
+    throw new Http3CallError("INVALID_MESSAGE", "the policy chose a protocol not offered");
+  }
+  const agreed = acceptanceFields(offer.headers, protocol);
+  const fields = checkedFields({ status: 200, headers: [...agreed, ...headers] });
+  return { established: true, protocol, fields };
 }
 
 function statusOnly(status: number): Field[] {

@@ -30,14 +30,17 @@ interface EarlyDatagram {
 
 export class SessionRegistry {
   readonly #quic: QuicConnection;
+  readonly #report: (error: unknown) => void;
   readonly #sessions = new Map<bigint, Session>();
   readonly #gone = new Set<bigint>();
   #earlyStreams: EarlyStream[] = [];
   #earlyDatagrams: EarlyDatagram[] = [];
   #connectionEnd: QuicClose | undefined;
 
-  constructor(quic: QuicConnection) {
+  /** @param report takes what the application's receivers of datagrams throw */
+  constructor(quic: QuicConnection, report: (error: unknown) => void) {
     this.#quic = quic;
+    this.#report = report;
   }
 
   /** How many sessions are open. */
@@ -47,7 +50,7 @@ export class SessionRegistry {
 
   /** Starts a session and hands it what came before it. */
   open(tunnel: MessageStream, description: SessionDescription): Session {
-    const session = new Session(this.#quic, tunnel, description);
+    const session = new Session(this.#quic, tunnel, description, this.#report);
     this.#sessions.set(session.id, session);
     void session.closed.then(() => {
       this.#sessions.delete(session.id);

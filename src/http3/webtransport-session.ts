@@ -92,6 +92,7 @@ export class Session implements WebTransportSession {
 
   readonly #quic: QuicConnection;
   readonly #tunnel: MessageStream;
+  readonly #report: (error: unknown) => void;
   readonly #streams = new Set<WebTransportStream>();
   readonly #arrived = new AcceptQueue<WebTransportStream>();
   readonly #resolveClosed: (close: QuicClose) => void;
@@ -100,8 +101,16 @@ export class Session implements WebTransportSession {
   #onDatagram: ((bytes: Uint8Array) => void) | undefined;
   #earlyDatagrams: Uint8Array[] | undefined = [];
 
-  /** @param tunnel the CONNECT stream, on which both heads have been sent */
-  constructor(quic: QuicConnection, tunnel: MessageStream, description: SessionDescription) {
+  /**
+   * @param tunnel the CONNECT stream, on which both heads have been sent
+   * @param report takes what the application's receiver of datagrams throws
+   */
+  constructor(
+    quic: QuicConnection,
+    tunnel: MessageStream,
+    description: SessionDescription,
+    report: (error: unknown) => void,
+  ) {
     this.id = tunnel.id;
     this.authority = description.authority;
     this.path = description.path;
@@ -112,6 +121,7 @@ export class Session implements WebTransportSession {
     this.capabilities = quic.capabilities;
     this.#quic = quic;
     this.#tunnel = tunnel;
+    this.#report = report;
     const closed = Promise.withResolvers<QuicClose>();
     const draining = Promise.withResolvers<void>();
     this.closed = closed.promise;
@@ -134,7 +144,7 @@ export class Session implements WebTransportSession {
     if (receive === undefined) return;
     const early = this.#earlyDatagrams ?? [];
     this.#earlyDatagrams = undefined;
-    for (const bytes of early) receive(bytes);
+    for (const bytes of early) this.datagramArrived(bytes);
   }
 
   accept(): Promise<QuicStream | null> {
@@ -201,8 +211,13 @@ export class Session implements WebTransportSession {
 
   datagramArrived(bytes: Uint8Array): void {
     if (this.#end !== undefined) return;
-    if (this.#onDatagram !== undefined) this.#onDatagram(bytes);
-    else if ((this.#earlyDatagrams?.length ?? MAX_EARLY_DATAGRAMS) < MAX_EARLY_DATAGRAMS) {
+    if (this.#onDatagram !== undefined) {
+      try {
+        this.#onDatagram(bytes);
+      } catch (error) {
+        this.#report(error);
+      }
+    } else if ((this.#earlyDatagrams?.length ?? MAX_EARLY_DATAGRAMS) < MAX_EARLY_DATAGRAMS) {
       this.#earlyDatagrams?.push(bytes);
     }
   }

@@ -172,9 +172,10 @@ async function serveConnections(quic: QuicServer, options: SessionListenerOption
 /** WebTransport sessions on an HTTP/3 connection. Nothing else is served there. */
 function serveHttp3(
   connection: QuicConnection,
-  { server, sessions }: SessionListenerOptions,
+  { server, sessions, log }: SessionListenerOptions,
 ): void {
   const http3 = new Http3ServerConnection(connection, {
+    onError: (error) => tellFault(error, log),
     webTransport: {
       accept: ({ remote, ...offer }) =>
         decide({ ...offer, remote: hostAndPort(remote) }, server, sessions),
@@ -187,6 +188,12 @@ function serveHttp3(
   void refuseRequests(http3);
 }
 
+/** A fault of ours, which has cost at most one session. */
+function tellFault(error: unknown, log: (line: string) => void): void {
+  const time = new Date().toISOString();
+  log(JSON.stringify({ time, event: "session-fault", error: String(error) }));
+}
+
 async function refuseRequests(http3: Http3ServerConnection): Promise<void> {
   for (let next = await http3.accept(); next !== null; next = await http3.accept()) {
     // A client that has gone away by now misses nothing.
@@ -197,7 +204,7 @@ async function refuseRequests(http3: Http3ServerConnection): Promise<void> {
 async function listenOnTcp(
   port: number,
   certificate: Certificate,
-  { hostname, server, sessions }: SessionListenerOptions,
+  { hostname, server, sessions, log }: SessionListenerOptions,
 ): Promise<Port> {
   const http2 = await listenWebTransportH2({
     hostname,
@@ -207,6 +214,7 @@ async function listenOnTcp(
     maxConnections: sessions.limits.maximumSessions,
     // Where the client is shows only once there is a session, which counts it then.
     accept: (offer) => decide({ ...offer, remote: "" }, server, sessions),
+    onError: (error) => tellFault(error, log),
   });
   void serveSessions(server, () => http2.accept());
   return {

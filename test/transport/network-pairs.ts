@@ -64,6 +64,7 @@ export interface NetworkPairOptions {
   /** What the client expects, if not the server's certificate. */
   readonly certificateHash?: Uint8Array;
   readonly accept?: NonNullable<ListenWebTransportH2Options["accept"]>;
+  readonly onError?: (error: unknown) => void;
   readonly idleTimeout?: number;
 }
 
@@ -73,6 +74,7 @@ export async function h2Pair(options: NetworkPairOptions = {}): Promise<Transpor
     offered = protocols,
     headers = {},
     accept,
+    onError,
     idleTimeout = 30_000,
   } = options;
   const { hash, ...pem } = await certificate;
@@ -83,6 +85,7 @@ export async function h2Pair(options: NetworkPairOptions = {}): Promise<Transpor
     protocols,
     idleTimeout,
     ...(accept && { accept }),
+    ...(onError && { onError }),
   });
   try {
     const url = `https://${hostname}:${listening.address.port}${path}`;

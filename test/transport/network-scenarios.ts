@@ -46,10 +46,14 @@ function http2Scenarios(): void {
       const failed = { code: "CONNECT_FAILED" };
       await assert.rejects(h2Pair({ offered: ["moqt-17"] }), failed);
       await assert.rejects(h2Pair({ accept: () => ({ status: 403 }) }), failed);
+      const errors: unknown[] = [];
+      const onError = (error: unknown) => errors.push(error);
       const broken = () => {
         throw new Error("a policy that breaks");
       };
-      await assert.rejects(h2Pair({ accept: broken }), failed);
+      await assert.rejects(h2Pair({ accept: broken, onError }), failed);
+      await assert.rejects(h2Pair({ accept: () => ({ protocol: "other" }), onError }), failed);
+      assert.match(String(errors), /a policy that breaks.*not offered/);
       await assert.rejects(h2Pair({ certificateHash: new Uint8Array(32) }), failed);
     });
 

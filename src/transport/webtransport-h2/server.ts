@@ -44,6 +44,8 @@ export interface ListenWebTransportH2Options extends H2Limits {
    * is 400. Default: every session is established.
    */
   readonly accept?: (offer: H2SessionOffer) => SessionDecision | Promise<SessionDecision>;
+  /** Learns of what `accept` throws, and of choices that were not offered; the answer is 500. */
+  readonly onError?: (error: unknown) => void;
   /** Connections at once; default 10,000. */
   readonly maxConnections?: number;
 }
@@ -201,9 +203,11 @@ class Listening implements WebTransportH2Server {
       const decision = (await this.#options.accept?.(offer)) ?? { protocol };
       if ("status" in decision) return decision;
       if (offer.protocols.includes(decision.protocol ?? protocol)) return decision;
-    } catch {
-      // Falls through to the same answer: what went wrong is none of the client's business.
+      throw new TypeError("the policy chose a protocol not offered");
+    } catch (error) {
+      // What went wrong is none of the client's business.
+      this.#options.onError?.(error);
+      return { status: 500 };
     }
-    return { status: 500 };
   }
 }

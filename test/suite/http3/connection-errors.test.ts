@@ -425,15 +425,18 @@ describe("extensions", () => {
   });
 
   test("that throw something else end the connection with H3_INTERNAL_ERROR", async () => {
+    const errors: unknown[] = [];
     const { peer } = serverAndRawClient({
       controlFrames: groupControl,
       onControlFrame: () => {
         throw new TypeError("a secret of the application");
       },
+      onError: (error) => errors.push(error),
     });
     await peer.uni(concatBytes(plainControl, frame(0xf7, "00")));
     assert.equal(await closeName(peer.quic), "H3_INTERNAL_ERROR");
     assert.doesNotMatch((await peer.quic.closed).reason, /secret/);
+    assert.match(String(errors), /secret/);
   });
 });
 

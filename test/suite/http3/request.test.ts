@@ -105,6 +105,23 @@ describe("requests and responses", () => {
     assert.equal(await sent.read(), null);
   });
 
+  test("end with H3_INTERNAL_ERROR where their own callback throws, and no other does", async () => {
+    const { client, server } = clientAndServer();
+    const sent = await client.request(get, {
+      onInterim: () => {
+        throw new TypeError("a fault of the application");
+      },
+    });
+    const request = await present(server.accept());
+    await request.respond(103);
+    await assert.rejects(sent.response(), /a fault of the application/);
+    await assert.rejects(request.read(), { code: "STREAM_RESET", applicationCode: 0x102n });
+    assert.equal(await request.stopped, 0x102n);
+    const other = await client.request(get, { end: true });
+    await (await present(server.accept())).respond(204, [], true);
+    assert.equal((await other.response()).status, 204);
+  });
+
   test("carry bodies of any size through any window and pieces", async () => {
     const body = fc.uint8Array({ maxLength: 400 });
     const window = fc.integer({ min: 1, max: 64 });

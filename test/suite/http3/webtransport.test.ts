@@ -70,8 +70,12 @@ interface Sessions {
 }
 
 /** A session between two ends of ours: the client's is near, the server's is far. */
-async function sessionPair(quic: MemoryQuicOptions = {}): Promise<Sessions> {
-  const { client, server } = clientAndServer(policy, { webTransport: "draft-02" }, quic);
+async function sessionPair(
+  quic: MemoryQuicOptions = {},
+  onError: (error: unknown) => void = () => {},
+): Promise<Sessions> {
+  const options = { ...policy, onError };
+  const { client, server } = clientAndServer(options, { webTransport: "draft-02" }, quic);
   const near = await client.connect(request);
   return { client, server, near, far: await present(server.acceptSession()) };
 }
@@ -211,9 +215,59 @@ describe("establishing a session", () => {
       () => ({ headers: fields(["Upper", "x"]) }),
     ];
     for (const accept of bad) {
-      const { client } = clientAndServer({ webTransport: { accept } }, { webTransport: true });
+      const errors: unknown[] = [];
+      const onError = (error: unknown) => errors.push(error);
+      const { client } = clientAndServer(
+        { webTransport: { accept }, onError },
+        { webTransport: true },
+      );
       await assert.rejects(client.connect(request), { code: "SESSION_REFUSED", status: 500 });
+      assert.match(String(errors), /^(TypeError: a fault of the application|Http3CallError: .+)$/);
     }
+  });
+
+  test("is the only one that a fault of the policy costs, even where onError has one", async () => {
+    let offers = 0;
+    const { client, server } = clientAndServer(
+      {
+        webTransport: {
+          accept(offer) {
+            offers++;
+            if (offers === 2) throw new TypeError("a fault of the application");
+            return firstOffered(offer);
+          },
+        },
+        onError() {
+          throw new TypeError("another one");
+        },
+      },
+      { webTransport: "draft-02" },
+    );
+    const near = await client.connect(request);
+    await assert.rejects(client.connect(request), { code: "SESSION_REFUSED", status: 500 });
+    const far = await present(server.acceptSession());
+    await (await near.openUni()).write(utf8("still here"), true);
+    assert.equal(text(await readAll(await present(far.accept()))), "still here");
+    assert.equal((await client.connect(request)).protocol, "moqt-22");
+  });
+
+  test("goes on where its receiver of datagrams throws", async () => {
+    const errors: unknown[] = [];
+    const { near, far } = await sessionPair({}, (error) => errors.push(error));
+    const seen: string[] = [];
+    const receive = (bytes: Uint8Array) => {
+      seen.push(text(bytes) ?? "");
+      if (seen.length < 3) throw new TypeError(`a fault of the application: ${seen.length}`);
+    };
+    near.sendDatagram(utf8("early"));
+    await settled();
+    far.onDatagram = receive;
+    near.sendDatagram(utf8("second"));
+    near.sendDatagram(utf8("third"));
+    await settled();
+    assert.deepEqual(seen, ["early", "second", "third"]);
+    assert.match(String(errors), /: 1,.*: 2$/);
+    assert(await isPending(far.closed));
   });
 
   test("asks a policy that is an object with state of its own", async () => {
