@@ -4,7 +4,7 @@
  * @module
  */
 
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { toHex } from "../bytes.ts";
@@ -19,6 +19,11 @@ const LIFETIME = 13 * DAY;
 const LEAST_LEFT = 2 * DAY;
 /** Clients with a clock that is behind take it as well. */
 const BACKDATED = 60 * 60 * 1000;
+
+/** Milliseconds between two looks at a lock that another process holds. */
+const LOCK_PAUSE = 20;
+/** A lock that is older, in milliseconds, was left by a process that died. */
+const LOCK_LIFETIME = 10_000;
 
 /** A certificate with what clients need to accept it. */
 export interface DevelopmentCertificate extends Certificate {
@@ -35,7 +40,7 @@ export interface DevelopmentCertificateOptions {
   /**
    * Directory to keep it in, as `development-certificate.pem` and `development-key.pem` (readable
    * by the owner alone). One that lies there is used again while it is valid for two more days and
-   * has every name.
+   * has every name. Processes that want one in the same directory at the same time get the same.
    */
   readonly directory?: string;
   /** The time; default the system's. */
@@ -53,26 +58,77 @@ export async function developmentCertificate(
   const names = options.names ?? ["localhost", "127.0.0.1", "::1"];
   const now = options.now ?? new Date();
   if (options.directory === undefined) return described(await generate(names, now));
-  const files = {
-    certificate: join(options.directory, "development-certificate.pem"),
-    key: join(options.directory, "development-key.pem"),
-  };
-  const kept = await loadKept(files);
-  if (kept !== undefined && isUsable(kept, names, now)) return described(kept);
-  const made = await generate(names, now);
-  await mkdir(options.directory, { recursive: true });
-  await writeWhole(files.key, made.keyPem, 0o600);
-  await writeWhole(files.certificate, made.certificatePem, 0o644);
-  return described(made);
+  return described(await keptIn(options.directory, names, now));
 }
 
-/** The one in `files`; `undefined` where there is none, or half of one that a crash left. */
-async function loadKept(files: CertificateFiles): Promise<Certificate | undefined> {
+async function keptIn(
+  directory: string,
+  names: readonly string[],
+  now: Date,
+): Promise<Certificate> {
+  const files = {
+    certificate: join(directory, "development-certificate.pem"),
+    key: join(directory, "development-key.pem"),
+  };
+  const found = await loadUsable(files, names, now);
+  if (found !== undefined) return found;
+  const made = await generate(names, now);
   try {
-    return await loadCertificate(files);
+    await mkdir(directory, { recursive: true });
+    return await whileLocked(join(directory, "development-certificate.lock"), async () => {
+      const winner = await loadUsable(files, names, now);
+      if (winner !== undefined) return winner;
+      await writeWhole(files.key, made.keyPem, 0o600);
+      await writeWhole(files.certificate, made.certificatePem, 0o644);
+      return made;
+    });
+  } catch (cause) {
+    const message = `the development certificate cannot be kept in ${directory}`;
+    throw new QuicError("INVALID_CERTIFICATE", message, { cause });
+  }
+}
+
+/**
+ * The one in `files` if it will do; `undefined` also where there is half of one, which a crash has
+ * left or another process is about to complete.
+ */
+async function loadUsable(
+  files: CertificateFiles,
+  names: readonly string[],
+  now: Date,
+): Promise<Certificate | undefined> {
+  try {
+    const kept = await loadCertificate(files);
+    return isUsable(kept, names, now) ? kept : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Runs `task` while no other process does, as two files cannot be replaced in one step. */
+async function whileLocked<T>(path: string, task: () => Promise<T>): Promise<T> {
+  while (!(await takeLock(path))) {
+    await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE));
+  }
+  try {
+    return await task();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** Whether the lock is ours now. */
+async function takeLock(path: string): Promise<boolean> {
+  try {
+    await writeFile(path, "", { flag: "wx" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  // It may be gone by now.
+  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
+  if (Date.now() - mtimeMs > LOCK_LIFETIME) await rm(path, { force: true });
+  return false;
 }
 
 function isUsable(kept: Certificate, names: readonly string[], now: Date): boolean {
@@ -134,9 +190,8 @@ async function writeWhole(path: string, text: string, mode: number): Promise<voi
   try {
     await writeFile(temporary, text, { mode, flag: "wx" });
     await rename(temporary, path);
-  } catch (cause) {
+  } catch (error) {
     await rm(temporary, { force: true });
-    const message = `the development certificate cannot be kept at ${path}`;
-    throw new QuicError("INVALID_CERTIFICATE", message, { cause });
+    throw error;
   }
 }

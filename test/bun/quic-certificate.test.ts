@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createHash, X509Certificate } from "node:crypto";
-import { renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, renameSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type Certificate,
@@ -12,7 +12,7 @@ import {
   type QuicError,
   watchCertificate,
 } from "../../src/quic/mod.ts";
-import { withDirectory } from "./processes.ts";
+import { bun, root, withDirectory } from "./processes.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -56,6 +56,59 @@ describe("a development certificate", () => {
       expect(renewed.hashHex).not.toBe(first.hashHex);
       const renamed = await keep(new Date(today.getTime() + 12 * DAY), ["other.test"]);
       expect(renamed.hashHex).not.toBe(renewed.hashHex);
+    }));
+
+  test("is the same for every process that wants one in a directory at once", () =>
+    withDirectory(async (directory) => {
+      const program = `
+        import { developmentCertificate } from "${root}/src/quic/mod.ts";
+        process.stdout.write("ready\\n");
+        for await (const _ of process.stdin) break;
+        const { hashHex } = await developmentCertificate({ directory: process.argv[1] });
+        process.stdout.write(hashHex);`;
+      for (const kept of [undefined, new Date(Date.now() - 12 * DAY)]) {
+        const own = join(directory, String(kept === undefined));
+        // There is none at first; the second time there is one that is about to expire.
+        if (kept !== undefined) await developmentCertificate({ directory: own, now: kept });
+        const processes = Array.from({ length: 6 }, () =>
+          Bun.spawn([bun, "-e", program, own], { cwd: root, stdin: "pipe", stdout: "pipe" }),
+        );
+        const outputs = processes.map((process) => process.stdout.getReader());
+        await Promise.all(outputs.map((output) => output.read()));
+        for (const { stdin } of processes) {
+          stdin.write("go\n");
+          void stdin.end();
+        }
+        const hashes = await Promise.all(
+          outputs.map(async (output) => Buffer.from((await output.read()).value ?? []).toString()),
+        );
+        expect(new Set(hashes)).toEqual(
+          new Set([(await developmentCertificate({ directory: own })).hashHex]),
+        );
+        expect(readdirSync(own).sort()).toEqual([
+          "development-certificate.pem",
+          "development-key.pem",
+        ]);
+      }
+    }));
+
+  test("does not wait for a process that died on the way", () =>
+    withDirectory(async (directory) => {
+      const lock = join(directory, "development-certificate.lock");
+      writeFileSync(lock, "");
+      const aWhileAgo = new Date(Date.now() - 60_000);
+      utimesSync(lock, aWhileAgo, aWhileAgo);
+      const { hashHex } = await developmentCertificate({ directory });
+      expect((await developmentCertificate({ directory })).hashHex).toBe(hashHex);
+    }));
+
+  test("that cannot be kept is an error that says where", () =>
+    withDirectory(async (directory) => {
+      const file = join(directory, "file");
+      writeFileSync(file, "");
+      const refused = developmentCertificate({ directory: file });
+      await expect(refused).rejects.toMatchObject({ code: "INVALID_CERTIFICATE" });
+      await expect(refused).rejects.toThrow(`kept in ${file}`);
     }));
 
   test("replaces half of one that a crash has left", () =>
