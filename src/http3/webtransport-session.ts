@@ -76,6 +76,8 @@ export interface WebTransportSession extends SessionDescription {
 
 /** Datagrams kept until somebody receives them. */
 const MAX_EARLY_DATAGRAMS = 32;
+/** Milliseconds that a peer gets to answer a close, before its streams are given up. */
+const GOODBYE_TIME = 1000;
 
 /** The session as the connection drives it. */
 export class Session implements WebTransportSession {
@@ -98,6 +100,8 @@ export class Session implements WebTransportSession {
   readonly #resolveClosed: (close: QuicClose) => void;
   readonly #resolveDraining: () => void;
   #end: QuicClose | undefined;
+  /** Resolves when the peer has nothing more to say about the session. */
+  readonly #peerDone = Promise.withResolvers<void>();
   #onDatagram: ((bytes: Uint8Array) => void) | undefined;
   #earlyDatagrams: Uint8Array[] | undefined = [];
 
@@ -178,7 +182,8 @@ export class Session implements WebTransportSession {
     }
     if (this.#end !== undefined) return;
     this.#tunnel.write(encodeClose(code, reason), true).catch(() => {});
-    this.#ended({ by: "local", app: true, code, reason });
+    // Chromium may lose the code where resets come with it.
+    this.#ended({ by: "local", app: true, code, reason }, this.#goodbyeHeard());
   }
 
   /**
@@ -200,6 +205,8 @@ export class Session implements WebTransportSession {
         // The end of the connection, of which `connectionEnded` tells, or the cause of it.
         throw error;
       }
+    } finally {
+      this.#peerDone.resolve();
     }
   }
 
@@ -276,11 +283,28 @@ export class Session implements WebTransportSession {
     this.#ended({ by, app: false, code, reason });
   }
 
-  #ended(close: QuicClose): void {
+  /** Resolves when the peer has answered the close by ending the CONNECT stream, or takes too long. */
+  async #goodbyeHeard(): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, GOODBYE_TIME);
+    });
+    await Promise.race([this.#peerDone.promise, late]);
+    clearTimeout(timer);
+  }
+
+  /** @param known when the peer knows of it, before which its streams are left alone */
+  #ended(close: QuicClose, known?: Promise<void>): void {
     if (this.#end !== undefined) return;
     this.#end = close;
     const error = new QuicClosed(close);
-    for (const stream of this.#streams) stream.abandon(error);
+    const streams = [...this.#streams];
+    for (const stream of streams) stream.abandon(error);
+    const giveUp = () => {
+      for (const stream of streams) stream.giveUp();
+    };
+    if (known === undefined) giveUp();
+    else void known.then(giveUp);
     this.#arrived.close();
     this.#earlyDatagrams = undefined;
     this.#resolveClosed(close);

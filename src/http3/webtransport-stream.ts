@@ -38,6 +38,9 @@ export class WebTransportStream implements QuicStream {
   #gone: Error | undefined;
   /** Resolves when `#gone` is set. */
   readonly #abandoned = Promise.withResolvers<void>();
+  /** Let the calls fail that wait. */
+  #refuseRead: Refuse | undefined;
+  #refuseWrite: Refuse | undefined;
   /** Why reading fails: this end gave it up. */
   #stopped: QuicError | undefined;
 
@@ -63,7 +66,14 @@ export class WebTransportStream implements QuicStream {
     });
   }
 
-  async read(max?: number): Promise<Uint8Array | null> {
+  read(max?: number): Promise<Uint8Array | null> {
+    return new Promise((resolve, reject) => {
+      this.#refuseRead = reject;
+      this.#readNext(max).then(resolve, reject);
+    });
+  }
+
+  async #readNext(max: number | undefined): Promise<Uint8Array | null> {
     if (this.#stopped !== undefined) throw this.#stopped;
     if (this.#gone !== undefined) throw this.#gone;
     try {
@@ -77,7 +87,14 @@ export class WebTransportStream implements QuicStream {
     }
   }
 
-  async write(bytes: Uint8Array, fin = false): Promise<void> {
+  write(bytes: Uint8Array, fin = false): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#refuseWrite = reject;
+      this.#send(bytes, fin).then(resolve, reject);
+    });
+  }
+
+  async #send(bytes: Uint8Array, fin: boolean): Promise<void> {
     if (this.#gone !== undefined) throw this.#gone;
     try {
       // A read that came first has sent the preamble, or is about to.
@@ -113,10 +130,16 @@ export class WebTransportStream implements QuicStream {
     this.#ended("receiving");
   }
 
-  /** Ends both directions because the session has ended; calls fail with `error` from now on. */
+  /** The session has ended: calls fail with `error`, those that wait as well. `giveUp` follows. */
   abandon(error: Error): void {
     this.#gone ??= error;
     this.#abandoned.resolve();
+    this.#refuseRead?.(error);
+    this.#refuseWrite?.(error);
+  }
+
+  /** Ends both directions because the session has ended. */
+  giveUp(): void {
     this.#stream.reset(http3ErrorCodes.WT_SESSION_GONE);
     this.#stream.stopSending(http3ErrorCodes.WT_SESSION_GONE);
     this.#ended("sending");
@@ -150,6 +173,8 @@ export class WebTransportStream implements QuicStream {
     if (!this.#sending && !this.#receiving) this.#finish();
   }
 }
+
+type Refuse = (error: Error) => void;
 
 function isSessionGone(error: unknown): boolean {
   return (

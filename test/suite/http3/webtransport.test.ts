@@ -635,7 +635,7 @@ describe("the end of a session", () => {
     assert.throws(() => near.close(-1n, ""), RangeError);
   });
 
-  test("goes out as a capsule and FIN, and resets the streams with WT_SESSION_GONE", async () => {
+  test("goes out as a capsule and FIN; when it is answered, streams end with WT_SESSION_GONE", async () => {
     const { peer, connect, session } = await rawSession();
     const theirs = await peer.bidi(concatBytes(streamPreamble("bidi", 0n), utf8("x")));
     await present(session.accept());
@@ -643,11 +643,21 @@ describe("the end of a session", () => {
     await settled();
     session.close(9n, "bye");
     assert.deepEqual(await readAll(connect), frame(0, "6843 07 00000009 627965"));
+    assert(await isPending(Promise.race([theirs.stopped, notAccepted.stopped])));
+    await connect.end();
     assert.equal(await theirs.stopped, http3ErrorCodes.WT_SESSION_GONE);
     await assert.rejects(theirs.read(), { applicationCode: http3ErrorCodes.WT_SESSION_GONE });
     assert.equal(await notAccepted.stopped, http3ErrorCodes.WT_SESSION_GONE);
     const late = await peer.uni(streamPreamble("uni", 0n));
     assert.equal(await late.stopped, http3ErrorCodes.WT_SESSION_GONE);
+  });
+
+  test("ends the streams of a peer as well that does not answer it", async () => {
+    const { peer, session } = await rawSession();
+    const theirs = await peer.uni(streamPreamble("uni", 0n));
+    await settled();
+    session.close(9n, "bye");
+    assert.equal(await theirs.stopped, http3ErrorCodes.WT_SESSION_GONE);
   });
 
   test("comes as a capsule, or as FIN alone with code 0, and is answered with FIN", async () => {
