@@ -20,13 +20,15 @@ const MAX_DATAGRAMS_PENDING = 64;
 const TAKE_GRACE = 250;
 /** How long it waits after the last write: for packets to leave, and for a window to open. */
 const LEAVE_GRACE = 10;
-const WINDOW_GRACE = 60;
+const WINDOW_GRACE = 250;
 /**
- * How old a client's connection has to be that has heard nothing from the server. Until the server
- * has confirmed the handshake, quinn closes in packets that the server may have dropped the keys
- * of, so that the close would not be seen.
+ * How old a client's connection has to be that cannot tell whether the server has confirmed the
+ * handshake. Until it has, quinn closes in packets that the server may have dropped the keys of, so
+ * that the close would not be seen.
  */
-const CONFIRM_GRACE = 50;
+const CONFIRM_GRACE = 500;
+/** How long it takes to look again whether it has. */
+const CONFIRM_PAUSE = 5;
 /** Bytes that a new connection may send without an answer (RFC 9002 §7.2). */
 const FIRST_WINDOW = 12_000;
 
@@ -51,7 +53,9 @@ export class DenoConnection implements QuicConnection, StreamOwner {
    */
   readonly #streams = new Set<DenoStream>();
   readonly #opening = { bidi: 0, uni: 0 };
+  /** When a client may close that has not seen the server confirm the handshake; else 0. */
   #closableAt: number;
+  readonly #firstDatagramSize: number;
   readonly #pendingWrites = new Set<Promise<void>>();
   #wroteAt = Number.NEGATIVE_INFINITY;
   #heardAt = Number.NEGATIVE_INFINITY;
@@ -68,6 +72,7 @@ export class DenoConnection implements QuicConnection, StreamOwner {
   constructor(native: DenoQuicConnection, role: "client" | "server", sni: string | undefined) {
     this.#native = native;
     this.#closableAt = role === "client" ? performance.now() + CONFIRM_GRACE : 0;
+    this.#firstDatagramSize = native.maxDatagramSize;
     this.alpn = native.protocol ?? "";
     this.sni = sni;
     const { hostname, port } = native.remoteAddr;
@@ -224,8 +229,20 @@ export class DenoConnection implements QuicConnection, StreamOwner {
     const grace = this.#wroteLately > FIRST_WINDOW ? WINDOW_GRACE : LEAVE_GRACE;
     // A peer that has sent something since has most likely had what was written.
     const leftAt = this.#heardAt > this.#wroteAt ? 0 : this.#wroteAt + grace;
-    const remaining = Math.max(leftAt, this.#closableAt) - performance.now();
+    const remaining = leftAt - performance.now();
     if (remaining > 0) await Promise.race([this.closed, delay(remaining)]);
+    while (this.#close === undefined && !this.#confirmed) {
+      await Promise.race([this.closed, delay(CONFIRM_PAUSE)]);
+    }
+  }
+
+  /**
+   * Whether the server has most likely confirmed the handshake. Datagrams grow once it has answered
+   * a packet that probes the path, which it does not before.
+   */
+  get #confirmed(): boolean {
+    if (performance.now() >= this.#closableAt) return true;
+    return this.#native.maxDatagramSize > this.#firstDatagramSize;
   }
 
   heard(): void {
