@@ -63,12 +63,14 @@ export class BodyReader {
     const { maximumSize, timeout } = this.#limits;
     this.#pending++;
     return new Promise((resolve) => {
-      const { body, giveUp } = startReading(request, maximumSize);
+      const { body, declared, giveUp } = startReading(request, maximumSize);
       settleInTime(body, timeout, (outcome) => {
         this.#pending--;
         if (outcome === "late") giveUp?.();
         if (typeof outcome === "string") resolve(outcome);
-        else resolve(outcome.byteLength > maximumSize ? "too-large" : new Uint8Array(outcome));
+        else if (outcome.byteLength > maximumSize) resolve("too-large");
+        else if (declared !== undefined && outcome.byteLength < declared) resolve("incomplete");
+        else resolve(new Uint8Array(outcome));
       });
     });
   }
@@ -76,6 +78,8 @@ export class BodyReader {
 
 interface Reading {
   readonly body: Promise<Body | BodyFault>;
+  /** Bytes that it said it would have: over HTTP/2, Deno gives out a body that was cut off. */
+  readonly declared?: number;
   /** Takes no more of it. */
   readonly giveUp?: () => void;
 }
@@ -97,7 +101,8 @@ function startReading(request: HonoRequest, limit: number): Reading {
   // HTTP ends a body at its declared length: nothing grows past the check above. A body that
   // another middleware has read already is what hono kept of it. Chunk by chunk, Bun would take
   // twice as long for a request; what is late here ends with its connection.
-  return { body: request.arrayBuffer() };
+  const body = request.arrayBuffer();
+  return declared === null ? { body } : { body, declared: Number(declared) };
 }
 
 async function readChunks(

@@ -201,6 +201,17 @@ describe("what POST /moqt/:draft refuses", () => {
     await problemOf(response, 400, "INCOMPLETE_BODY");
   });
 
+  test("bodies that end before their declared length: 400", async () => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(subscribe);
+        controller.close();
+      },
+    });
+    const declared = { "content-length": String(subscribe.length + 1) };
+    await problemOf(await postStream(appOf(), body, declared), 400, "INCOMPLETE_BODY");
+  });
+
   test("bodies that another reader has taken hold of: 400", async () => {
     const { body } = stalled(subscribe);
     const request = new Request("http://lb.example/moqt/moqt-22", {
