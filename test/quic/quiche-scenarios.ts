@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { describe, test } from "#test";
 import type { QuicEvent, QuicServer } from "../../src/quic/mod.ts";
-import { engineModule } from "../../src/quic/quiche/host.ts";
 import {
   accept,
   acceptStream,
@@ -19,8 +18,8 @@ import {
   within,
   withServer,
 } from "./pair.ts";
-
-engineModule.url = new URL("./hanging-worker.ts", import.meta.url);
+// Where no configuration has loaded it before all tests: on Deno, where each file has its Worker.
+import "./worker-that-can-hang.ts";
 
 export function quicheScenarios(backends: Backends): void {
   describe("the watchdog of the quiche Worker", () => {
