@@ -11,6 +11,10 @@ interface WorkerScope {
 const scope = globalThis as unknown as WorkerScope;
 const work = scope.onmessage;
 
+/** Tells tests when a Worker begins, and when it stops by itself. */
+const lives = new BroadcastChannel("lives of the quiche Workers");
+lives.postMessage("begins");
+
 /** What each datagram does, by its text. */
 const spells: Record<string, () => void> = {
   "loop for ever": () => {
@@ -20,6 +24,10 @@ const spells: Record<string, () => void> = {
   "hang in native code": () => {
     pbkdf2Sync("password", "salt", 8_000_000, 32, "sha256");
   },
+  "be slow": () => {
+    const until = performance.now() + 800;
+    while (performance.now() < until);
+  },
   fail: () => {
     throw new Error("the Worker fails, as it was told to");
   },
@@ -27,6 +35,7 @@ const spells: Record<string, () => void> = {
 
 scope.onmessage = (message) => {
   for (const { command } of message.data) {
+    if (command.type === "stop-worker") lives.postMessage("stops");
     if (command.type !== "packets") continue;
     let offset = 0;
     for (const length of command.packets.lengths) {

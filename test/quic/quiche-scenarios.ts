@@ -66,6 +66,25 @@ export function quicheScenarios(backends: Backends): void {
       });
     }
 
+    test("lets a Worker that was slow stop by itself before the next one begins", async () => {
+      const channel = new BroadcastChannel("lives of the quiche Workers");
+      try {
+        await withServer(backends, { watchdogTimeout: 400 }, async (server) => {
+          const client = await connect(backends, server);
+          const accepted = await accept(server);
+          const lives: string[] = [];
+          channel.onmessage = ({ data }) => lives.push(data);
+          await cast("be slow", server);
+          await within(accepted.closed);
+          (await within(connect(backends, server))).close(0n, "");
+          assert.deepEqual(lives, ["stops", "begins"]);
+          client.close(0n, "");
+        });
+      } finally {
+        channel.close();
+      }
+    });
+
     test("leaves a Worker alone that is idle or busy", async () => {
       const events: QuicEvent[] = [];
       const options = { watchdogTimeout: 200, onEvent: (event: QuicEvent) => events.push(event) };

@@ -173,6 +173,7 @@ export class QuicheEndpoint {
         this.#options.onEvent?.(event.event);
         break;
       case "pong":
+      case "stopping":
         break;
       case "connected":
         this.#onConnected(event.connection, event);

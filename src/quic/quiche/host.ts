@@ -8,7 +8,14 @@
  */
 
 import { setImmediate } from "node:timers";
-import type { Command, EngineEvent, EngineSettings, Order, Report } from "./messages.ts";
+import {
+  type Command,
+  type EngineEvent,
+  type EngineSettings,
+  type Order,
+  type Report,
+  WORKER,
+} from "./messages.ts";
 
 /** Answers that may be missed in a row; the timeout is divided among them. */
 const MISSES = 4;
@@ -18,8 +25,10 @@ const START_TIMEOUT = 15_000;
 const RESTART_PAUSE = 500;
 /** Milliseconds that a Worker without work is kept where it would keep the process alive. */
 const LINGER = 1_000;
-/** The number under which the Worker itself is addressed. */
-const WORKER = 0;
+/** Milliseconds in which a Worker stops by itself, else it hangs and is terminated. */
+const STOP_TIMEOUT = 1_000;
+/** Milliseconds that a thread takes to end after its last word, where the runtime tells no end. */
+const END_TIME = 100;
 
 /** The module that Workers run. Tests put one in its place that can be told to hang. */
 export const engineModule = { url: new URL("./engine/worker.ts", import.meta.url) };
@@ -51,7 +60,7 @@ export interface Engine {
   close(): void;
 }
 
-/** What Bun's Workers have on top of the standard ones. */
+/** What Bun's Workers have on top of the standard ones; a "close" event at their end is more. */
 interface Referable {
   ref?(): void;
   unref?(): void;
@@ -68,6 +77,9 @@ interface Guest {
  * Silence is counted in ticks of a timer, not in time: after a stall of the main thread itself, the
  * answers that wait in its queue come before the next tick.
  *
+ * A Worker is asked to stop, and terminated only where it does not: a thread that is terminated in
+ * the middle of the addon can take the process with it. The next one starts when it has ended.
+ *
  * A Worker that hangs inside native code cannot be stopped by any runtime. It is cut off: it holds
  * no socket, and what it may still say is not heard; its thread stays until the process ends.
  */
@@ -75,6 +87,8 @@ class Host {
   readonly #guests = new Map<number, Guest>();
   #lastNumber = WORKER;
   #worker: (Worker & Referable) | undefined;
+  /** Whether a Worker before may still be at work in the addon. */
+  #isEnding = false;
   #startedAt = Number.NEGATIVE_INFINITY;
   /** Whether the Worker has said anything: before, it is starting. */
   #heard = false;
@@ -90,8 +104,8 @@ class Host {
     const number = ++this.#lastNumber;
     const guest: Guest = { tenant, keepsAlive: true };
     this.#guests.set(number, guest);
-    if (this.#worker === undefined && this.#restart === undefined) this.#start();
-    else if (this.#worker !== undefined) this.#moveIn(number, guest);
+    if (this.#worker !== undefined) this.#moveIn(number, guest);
+    this.#startIfClear();
     this.#settle();
     const isRunning = () => this.#worker !== undefined;
     return {
@@ -112,8 +126,15 @@ class Host {
     };
   }
 
+  /** Starts a Worker where one is missing and nothing speaks against it now. */
+  #startIfClear(): void {
+    if (this.#guests.size === 0 || this.#worker !== undefined) return;
+    if (this.#isEnding || this.#restart !== undefined) return;
+    this.#start();
+    this.#settle();
+  }
+
   #start(): void {
-    this.#restart = undefined;
     this.#startedAt = performance.now();
     this.#heard = false;
     this.#missed = 0;
@@ -184,7 +205,10 @@ class Host {
     for (const { tenant } of [...this.#guests.values()]) tenant.onLost(cause, silence);
     if (this.#guests.size === 0) return;
     const pause = Math.max(0, this.#startedAt + RESTART_PAUSE - performance.now());
-    this.#restart = setTimeout(() => this.#start(), pause);
+    this.#restart = setTimeout(() => {
+      this.#restart = undefined;
+      this.#startIfClear();
+    }, pause);
   }
 
   #cutOff(): void {
@@ -192,9 +216,11 @@ class Host {
     this.#worker = undefined;
     this.#outbox = [];
     if (worker === undefined) return;
-    worker.onmessage = null;
-    worker.onerror = (event) => event.preventDefault?.();
-    worker.terminate();
+    this.#isEnding = true;
+    void ended(worker).then(() => {
+      this.#isEnding = false;
+      this.#startIfClear();
+    });
   }
 
   /** Fits the timers and what keeps the process alive to the tenants that there are. */
@@ -222,6 +248,27 @@ class Host {
     this.#missed = 0;
     this.#ticker = interval === undefined ? undefined : setInterval(() => this.#tick(), interval);
   }
+}
+
+/** Stops a Worker, by force where it hangs. Resolves when it has ended, as far as can be known. */
+function ended(worker: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => {
+      worker.terminate();
+      resolve();
+    }, STOP_TIMEOUT);
+    const end = () => {
+      clearTimeout(force);
+      resolve();
+    };
+    worker.onerror = (event) => event.preventDefault?.();
+    worker.addEventListener("close", end);
+    worker.onmessage = ({ data }: MessageEvent<Report>) => {
+      if (data.events.some(({ type }) => type === "stopping")) setTimeout(end, END_TIME);
+    };
+    const stop: Order = { engine: WORKER, command: { type: "stop-worker" } };
+    worker.postMessage([stop]);
+  });
 }
 
 /**

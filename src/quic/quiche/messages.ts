@@ -85,7 +85,10 @@ export interface ConnectSettings {
   readonly transport: TransportSettings;
 }
 
-/** What goes to the Worker: arrays of these. Engine 0 is the Worker itself. */
+/** The number of an engine under which the Worker itself is addressed. */
+export const WORKER = 0;
+
+/** What goes to the Worker: arrays of these. */
 export interface Order {
   readonly engine: number;
   readonly command: Command;
@@ -100,6 +103,8 @@ export interface Report {
 /** Numbers of connections are the Worker's on a server, ours on a client. */
 export type Command =
   | { readonly type: "ping" }
+  /** Ends the Worker, when it has carried out what came before. */
+  | { readonly type: "stop-worker" }
   | { readonly type: "open-engine"; readonly settings: EngineSettings }
   | { readonly type: "close-engine" }
   | EngineCommand;
@@ -136,6 +141,8 @@ export type ConnectionCommand = { readonly connection: number } & (
 
 export type EngineEvent =
   | { readonly type: "pong" }
+  /** The last word of a Worker. */
+  | { readonly type: "stopping" }
   /** The engine is there and has taken its settings. */
   | { readonly type: "ready" }
   /** It cannot be: no addon for this platform, or settings that quiche refuses. */

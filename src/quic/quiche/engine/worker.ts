@@ -4,8 +4,15 @@
  * @module
  */
 
+import process from "node:process";
 import { QuicError } from "../../errors.ts";
-import type { EngineEvent, EngineSettings, Order, Report } from "../messages.ts";
+import {
+  type EngineEvent,
+  type EngineSettings,
+  type Order,
+  type Report,
+  WORKER,
+} from "../messages.ts";
 import { Engine } from "./engine.ts";
 import { loadNative } from "./native.ts";
 
@@ -13,6 +20,8 @@ import { loadNative } from "./native.ts";
 interface WorkerScope {
   onmessage: ((message: MessageEvent<Order[]>) => void) | null;
   postMessage(report: Report, transfer: ArrayBuffer[]): void;
+  /** Missing on Bun. */
+  close?(): void;
 }
 
 const scope = globalThis as unknown as WorkerScope;
@@ -39,10 +48,23 @@ function open(number: number, settings: EngineSettings): void {
   }
 }
 
+/** Ends the thread while it is not in the addon. */
+function stop(): void {
+  for (const engine of engines.values()) engine.close();
+  engines.clear();
+  post(WORKER, [{ type: "stopping" }]);
+  scope.onmessage = null;
+  if (scope.close !== undefined) scope.close();
+  else process.exit();
+}
+
 function carryOut({ engine, command }: Order, now: number): void {
   switch (command.type) {
     case "ping":
       post(engine, [{ type: "pong" }]);
+      break;
+    case "stop-worker":
+      stop();
       break;
     case "open-engine":
       open(engine, command.settings);
