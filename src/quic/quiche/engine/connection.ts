@@ -7,6 +7,7 @@
 
 import { utf8 } from "../../../bytes.ts";
 import type { QuicClose } from "../../connection.ts";
+import type { TransportSettings } from "../../options.ts";
 import {
   type Address,
   allowance,
@@ -16,10 +17,11 @@ import {
   MAX_UNACCEPTED_STREAMS,
   TELL_AFTER,
 } from "../messages.ts";
+import { LeavingStreams } from "./leaving-streams.ts";
 import { type Native, type NativeConnection, type NativePathStats, nativeFault } from "./native.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import { SeenStreams } from "./seen-streams.ts";
-import { EngineStream } from "./stream.ts";
+import { EngineStream, isLocal, kindOf } from "./stream.ts";
 
 /** Milliseconds in which a handshake has to be done. */
 const HANDSHAKE_TIMEOUT = 10_000;
@@ -46,6 +48,11 @@ const noPath: NativePathStats = { rtt: 0, lost: 0, retrans: 0 };
 
 type EventBody<E = ConnectionEvent> = E extends ConnectionEvent ? Omit<E, "connection"> : never;
 
+interface StreamCode {
+  readonly stream: EngineStream;
+  readonly code: bigint;
+}
+
 export interface EngineConnectionOptions {
   readonly native: Native;
   readonly connection: NativeConnection;
@@ -53,8 +60,7 @@ export interface EngineConnectionOptions {
   readonly local: Address;
   readonly remote: Address;
   readonly now: number;
-  /** Milliseconds. */
-  readonly idleTimeout: number;
+  readonly transport: TransportSettings;
   readonly emit: (event: ConnectionEvent) => void;
   /** Asks for a call of `process` and `flush` soon. */
   readonly wake: () => void;
@@ -80,7 +86,11 @@ export class EngineConnection {
   /** Streams of which a FIN without bytes is to be sent: see {@link #sendFins}. */
   readonly #finishing = new Set<EngineStream>();
   /** Streams that STOP_SENDING is to be sent of: see {@link #sendStops}. */
-  readonly #stopping: { readonly stream: EngineStream; readonly code: bigint }[] = [];
+  readonly #stopping: StreamCode[] = [];
+  /** Streams that RESET_STREAM is to be sent of: see {@link #sendResets}. */
+  readonly #resetting: StreamCode[] = [];
+  /** Streams that are over, but for quiche. */
+  readonly #leaving: LeavingStreams;
   /** By stream: bytes that were written, or dropped, and that the main thread was not told of. */
   readonly #untold = new Map<number, number>();
   #untoldBytes = 0;
@@ -125,7 +135,9 @@ export class EngineConnection {
     this.#isServer = options.isServer;
     this.#path = { from: options.remote, to: options.local };
     this.#startedAt = options.now;
-    this.#ownIdleTimeout = options.idleTimeout;
+    this.#ownIdleTimeout = options.transport.idleTimeout;
+    const { maxBidiStreams: bidi, maxUniStreams: uni } = options.transport;
+    this.#leaving = new LeavingStreams(options.connection, options.isServer, { bidi, uni });
     this.#emitEvent = options.emit;
     this.#wake = options.wake;
   }
@@ -180,7 +192,10 @@ export class EngineConnection {
     if (!this.#waitForAnswer(now)) {
       this.#sendPackets(out, now);
       if (this.#finishing.size > 0) this.#sendFins(out, now);
+      const hasLooked = this.#leaving.look(now, this.#arrivalTime());
       if (this.#stopping.length > 0) this.#sendStops(out, now);
+      if (this.#resetting.length > 0) this.#sendResets(out, now);
+      if (hasLooked) this.#sendPackets(out, now);
       if (this.#closing !== undefined && !this.#closeSent) this.#sendClose(out, now);
     }
     this.#tellEnd(now);
@@ -232,6 +247,7 @@ export class EngineConnection {
         this.#writeFailed(stream, error);
         continue;
       }
+      stream.finished = true;
       this.#writingDone(stream);
       this.#dataAt = now;
     }
@@ -280,8 +296,30 @@ export class EngineConnection {
    * gets both in one may forget the stream, and its code, before it can be asked.
    */
   #sendStops(out: PacketWriter, now: number): void {
-    for (const { stream, code } of this.#stopping.splice(0)) {
-      this.#shutdown(stream, this.#native.Shutdown.Read, code);
+    for (const stop of this.#stopping.splice(0)) {
+      const { stream, code } = stop;
+      if (stream.readDone) continue;
+      const isOver = stream.exists && this.#swallow(stream.id);
+      if (!isOver && this.#leaving.mayStop(stream.id)) {
+        this.#shutdown(stream, this.#native.Shutdown.Read, code);
+        stream.stopped = true;
+      } else if (!isOver && kindOf(stream.id) === "bidi" && !stream.writeFailed) {
+        // One of those that were stopped may be gone soon; it need not be too late for this one.
+        this.#stopping.push(stop);
+        continue;
+      }
+      this.#readingDone(stream);
+    }
+    this.#sendPackets(out, now);
+  }
+
+  /**
+   * Sends RESET_STREAM, after the bytes that quiche has taken: a stream of which it drops some is
+   * never complete to quiche 0.18.
+   */
+  #sendResets(out: PacketWriter, now: number): void {
+    for (const { stream, code } of this.#resetting.splice(0)) {
+      this.#shutdown(stream, this.#native.Shutdown.Write, code);
     }
     this.#sendPackets(out, now);
   }
@@ -326,25 +364,39 @@ export class EngineConnection {
     if (this.#unaccepted >= MAX_UNACCEPTED_STREAMS) return undefined;
     this.#seen.see(id);
     this.#unaccepted++;
-    const stream = new EngineStream(id, true, !isUni(id), true);
+    const stream = new EngineStream(id, true, kindOf(id) === "bidi", true);
     this.#streams.set(id, stream);
     this.#emit({ type: "stream", stream: id });
     return stream;
   }
 
-  /** Takes what is left of a stream that this side is done with, so that quiche forgets it. */
-  #swallow(id: number): void {
+  /**
+   * Takes what has come of a stream that this side is done with, so that quiche forgets it. Returns
+   * whether that was the end of it.
+   */
+  #swallow(id: number): boolean {
     try {
-      while (this.#quic.streamRecv(id, readBuffer) !== null);
-    } catch {
-      // Its reset, or its end.
+      for (;;) {
+        const got = this.#quic.streamRecv(id, readBuffer);
+        if (got === null) return false;
+        if (got[1]) return true;
+      }
+    } catch (error) {
+      if (nativeFault(error).type === "reset") this.#noteReset(id);
+      return true;
     }
+  }
+
+  #noteReset(id: number): void {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) this.#leaving.addReset(id);
+    else stream.wasReset = true;
   }
 
   /** Passes on as much of a stream as there is room for, or all of it at the very end. */
   #read(stream: EngineStream, regardless = false): void {
-    if (stream.readDone) {
-      this.#swallow(stream.id);
+    if (stream.readDone || stream.isStopping) {
+      if (this.#swallow(stream.id) && !stream.readDone) this.#readingDone(stream);
       return;
     }
     for (;;) {
@@ -356,6 +408,7 @@ export class EngineConnection {
       } catch (error) {
         const fault = nativeFault(error);
         if (fault.type !== "reset") return;
+        stream.wasReset = true;
         this.#emit({ type: "reset", stream: stream.id, code: fault.code });
         this.#readingDone(stream);
         return;
@@ -417,6 +470,7 @@ export class EngineConnection {
       stream.took(taken);
       if (taken < next.bytes.length) break;
       if (next.fin) {
+        stream.finished = true;
         this.#writingDone(stream);
         return;
       }
@@ -456,7 +510,9 @@ export class EngineConnection {
   }
 
   #forgetIfDone(stream: EngineStream): void {
-    if (stream.readDone && stream.writeDone) this.#streams.delete(stream.id);
+    if (!stream.readDone || !stream.writeDone) return;
+    this.#streams.delete(stream.id);
+    this.#leaving.add(stream);
   }
 
   /** Looks for STOP_SENDING on some of the streams that nothing is being written to. */
@@ -490,7 +546,7 @@ export class EngineConnection {
   #exists(stream: EngineStream): void {
     if (stream.exists) return;
     stream.exists = true;
-    const kind = isUni(stream.id) ? "uni" : "bidi";
+    const kind = kindOf(stream.id);
     this.#opened[kind] = Math.max(this.#opened[kind], Math.floor(stream.id / 4) + 1);
   }
 
@@ -538,12 +594,12 @@ export class EngineConnection {
       return;
     } else if (command.type === "reset") {
       if (stream.writeDone) return;
-      this.#shutdown(stream, this.#native.Shutdown.Write, command.code);
+      this.#resetting.push({ stream, code: command.code });
       this.#writingDone(stream);
     } else {
       if (stream.readDone) return;
+      stream.isStopping = true;
       this.#stopping.push({ stream, code: command.code });
-      this.#readingDone(stream);
     }
   }
 
@@ -551,7 +607,7 @@ export class EngineConnection {
   #openLocal(id: number): EngineStream | undefined {
     if (!isLocal(id, this.#isServer) || !this.#seen.isNew(id)) return undefined;
     this.#seen.see(id);
-    const stream = new EngineStream(id, !isUni(id), true, false);
+    const stream = new EngineStream(id, kindOf(id) === "bidi", true, false);
     this.#streams.set(id, stream);
     return stream;
   }
@@ -634,6 +690,8 @@ export class EngineConnection {
     this.#streams.clear();
     this.#blocked.clear();
     this.#finishing.clear();
+    this.#stopping.length = 0;
+    this.#leaving.clear();
     this.#untold.clear();
   }
 
@@ -671,6 +729,7 @@ export class EngineConnection {
     if (!this.#connected && !this.#ended) at = Math.min(at, this.#startedAt + HANDSHAKE_TIMEOUT);
     if (this.#closing !== undefined && !this.#closeSent) at = Math.min(at, this.#closeAt(now));
     for (const stream of this.#finishing) at = Math.min(at, this.#finishAt(stream));
+    at = Math.min(at, this.#leaving.nextTime);
     return Math.min(at, this.#answerBy ?? at);
   }
 
@@ -690,15 +749,6 @@ export class EngineConnection {
     const reason = "the QUIC stack failed";
     this.#emit({ type: "closed", close: { by: "local", app: false, code: 1n, reason } });
   }
-}
-
-/** Whether this side opened a stream (RFC 9000 §2.1). */
-function isLocal(id: number, isServer: boolean): boolean {
-  return (id % 2 === 1) === isServer;
-}
-
-function isUni(id: number): boolean {
-  return id % 4 >= 2;
 }
 
 function closeOf(

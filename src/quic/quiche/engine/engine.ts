@@ -7,6 +7,7 @@
 
 import { setImmediate } from "node:timers";
 import type { Certificate } from "../../connection.ts";
+import type { TransportSettings } from "../../options.ts";
 import type {
   Address,
   ConnectionEvent,
@@ -159,8 +160,8 @@ export class Engine {
     const id = ++this.#lastNumber;
     // The client uses the ID that it chose until it has seen ours.
     const ids = [sourceId, destinationId];
-    const { idleTimeout } = this.#settings.transport;
-    this.#add(id, connection, from, ids, idleTimeout, now).receive(datagram, from, now);
+    const { transport } = this.#settings;
+    this.#add(id, connection, from, ids, transport, now).receive(datagram, from, now);
   }
 
   #connect(id: number, settings: ConnectSettings, now: number): void {
@@ -183,8 +184,7 @@ export class Engine {
       this.#events.push({ type: "closed", connection: id, close });
       return;
     }
-    const { idleTimeout } = settings.transport;
-    this.#add(id, connection, settings.remote, [sourceId], idleTimeout, now);
+    this.#add(id, connection, settings.remote, [sourceId], settings.transport, now);
   }
 
   #add(
@@ -192,7 +192,7 @@ export class Engine {
     connection: NativeConnection,
     remote: Address,
     ids: readonly Uint8Array[],
-    idleTimeout: number,
+    transport: TransportSettings,
     now: number,
   ): EngineConnection {
     const added = new EngineConnection(id, {
@@ -202,7 +202,7 @@ export class Engine {
       local: this.#settings.local,
       remote,
       now,
-      idleTimeout,
+      transport,
       emit: (event: ConnectionEvent) => this.#events.push(event),
       wake: () => {
         this.#dirty.add(added);

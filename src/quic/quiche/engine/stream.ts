@@ -4,6 +4,17 @@
  * @module
  */
 
+import type { QuicStreamKind } from "../../connection.ts";
+
+/** Whether this side opened a stream (RFC 9000 §2.1). */
+export function isLocal(id: number, isServer: boolean): boolean {
+  return (id % 2 === 1) === isServer;
+}
+
+export function kindOf(id: number): QuicStreamKind {
+  return id % 4 >= 2 ? "uni" : "bidi";
+}
+
 /** Bytes that wait for quiche to take them. */
 interface Waiting {
   readonly bytes: Uint8Array;
@@ -16,6 +27,14 @@ export class EngineStream {
   readDone: boolean;
   /** Whether nothing more is to be written: FIN was taken, or either side gave it up. */
   writeDone: boolean;
+  /** Whether the peer's reset was passed on. */
+  wasReset = false;
+  /** Whether this side wants no more of it; what comes is dropped. */
+  isStopping = false;
+  /** Whether STOP_SENDING went out. */
+  stopped = false;
+  /** Whether quiche has taken FIN. */
+  finished = false;
   /** Bytes passed on to the main thread that it has not read. */
   unread = 0;
   /** When quiche last took bytes. */
@@ -29,6 +48,11 @@ export class EngineStream {
     this.readDone = !readable;
     this.writeDone = !writable;
     this.exists = exists;
+  }
+
+  /** Whether writing has ended otherwise than by FIN. */
+  get writeFailed(): boolean {
+    return this.writeDone && !this.finished;
   }
 
   get hasWaiting(): boolean {
