@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { describe, test } from "#test";
 import type { QuicEvent, QuicServer } from "../../src/quic/mod.ts";
+import { lossyPath } from "./lossy-path.ts";
 import {
   accept,
   acceptStream,
@@ -140,6 +141,48 @@ export function quicheScenarios(backends: Backends): void {
         assert.ok(causes.has("handshake-rate"));
       });
     });
+  });
+
+  describe("a close of the quiche back-end", () => {
+    for (const [name, isClosed] of [
+      ["a connection closes", false],
+      ["its server closes", true],
+    ] as const) {
+      test(`that is lost when ${name} is said again, also to a peer that is idle`, () =>
+        withServer(backends, {}, async (server) => {
+          const path = await lossyPath(server.address.port);
+          try {
+            const client = await connect(backends, server, { port: path.port });
+            const accepted = await accept(server);
+            // What belongs to the handshake is over.
+            await new Promise((resolve) => setTimeout(resolve, 200));
+            path.lose(1);
+            if (isClosed) await server.close();
+            else accepted.close(7n, "");
+            const { by, code } = await within(client.closed, 3_000);
+            assert.deepEqual({ by, code }, { by: "remote", code: isClosed ? 0n : 7n });
+          } finally {
+            await path.close();
+          }
+        }));
+    }
+
+    test("that is lost twice is said again in answer to late packets", () =>
+      withServer(backends, {}, async (server) => {
+        const path = await lossyPath(server.address.port);
+        const client = await connect(backends, server, { port: path.port });
+        const accepted = await accept(server);
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        path.lose(2);
+        accepted.close(7n, "");
+        const late = setInterval(() => client.sendDatagram(bytesOf("late")), 5);
+        try {
+          assert.equal((await within(client.closed, 3_000)).code, 7n);
+        } finally {
+          clearInterval(late);
+          await path.close();
+        }
+      }));
   });
 
   describe("the bounds of the quiche back-end", () => {

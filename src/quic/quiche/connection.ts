@@ -123,6 +123,7 @@ export class QuicheConnection implements QuicConnection, StreamOwner {
         this.onClosed(event.close);
         break;
       case "connected":
+      case "gone":
         break;
     }
   }

@@ -24,6 +24,8 @@ import { openUdp, type UdpSocket } from "./udp.ts";
 
 /** INTERNAL_ERROR (RFC 9000 §20.1). */
 const INTERNAL_ERROR = 1n;
+/** Milliseconds that closing waits, at most, until all peers have been told. */
+const LEAVE_TIMEOUT = 1_000;
 
 export interface EndpointOptions {
   /** Where to bind; port 0 picks one. */
@@ -48,6 +50,9 @@ export class QuicheEndpoint {
   readonly #options: EndpointOptions;
   readonly #connections = new Map<number, QuicheConnection>();
   readonly #attempts = new Map<number, Attempt>();
+  /** Connections that ended here, and whose peers may have to be told again. */
+  readonly #leaving = new Set<number>();
+  #onLeft: (() => void) | undefined;
   #socket!: UdpSocket;
   #engine!: Engine;
   #lastNumber = 0;
@@ -180,6 +185,11 @@ export class QuicheEndpoint {
         break;
       case "closed":
         this.#onClosed(event.connection, event.close);
+        if (event.close.by === "local") this.#leaving.add(event.connection);
+        break;
+      case "gone":
+        this.#leaving.delete(event.connection);
+        if (this.#leaving.size === 0) this.#onLeft?.();
         break;
       default:
         this.#connections.get(event.connection)?.handle(event);
@@ -221,6 +231,8 @@ export class QuicheEndpoint {
     this.#received = [];
     this.#receivedFrom = [];
     this.#packetBytes = 0;
+    this.#leaving.clear();
+    this.#onLeft?.();
     const connections = numbers.length;
     this.#options.onEvent?.({ type: "worker-replaced", cause, silence, connections });
     const reason = "the QUIC stack stopped answering";
@@ -233,6 +245,18 @@ export class QuicheEndpoint {
   keepAlive(keep: boolean): void {
     this.#socket.keepAlive(keep);
     this.#engine.keepAlive(keep);
+  }
+
+  /** Resolves once the peers of connections that ended here have been told, or after a while. */
+  async left(): Promise<void> {
+    if (this.#leaving.size === 0 || !this.#engine.isRunning) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, LEAVE_TIMEOUT);
+      this.#onLeft = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Stops at once; connections that are open are cut off. */

@@ -175,8 +175,10 @@ export type ConnectionEvent = { readonly connection: number } & (
   | { readonly type: "datagram"; readonly bytes: Uint8Array<ArrayBuffer> }
   /** Datagrams of "datagram" commands that quiche took or dropped. */
   | { readonly type: "datagrams-taken"; readonly count: number }
-  /** The last event of a connection. */
+  /** The end of a connection. */
   | { readonly type: "closed"; readonly close: QuicClose }
+  /** After its end, the peer has been told as well as can be: the last event. */
+  | { readonly type: "gone" }
 );
 
 export interface ConnectedEvent {

@@ -91,6 +91,7 @@ class QuicheServer implements QuicServer {
     const open = [...this.#endpoint.connections];
     for (const connection of open) connection.close(0n, "");
     await Promise.all(open.map((connection) => connection.closed));
+    await this.#endpoint.left();
     this.#endpoint.close();
   }
 }

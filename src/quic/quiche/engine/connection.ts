@@ -17,6 +17,7 @@ import {
   MAX_UNACCEPTED_STREAMS,
   TELL_AFTER,
 } from "../messages.ts";
+import { Farewell } from "./farewell.ts";
 import { LeavingStreams } from "./leaving-streams.ts";
 import { type Native, type NativeConnection, type NativePathStats, nativeFault } from "./native.ts";
 import type { PacketWriter } from "./packet-writer.ts";
@@ -111,6 +112,7 @@ export class EngineConnection {
   #dataAt = Number.NEGATIVE_INFINITY;
   #closing: { close: QuicClose; deadline: number } | undefined;
   #closeSent = false;
+  #farewell: Farewell | undefined;
   /** Packets lost or repeated so far, and when there was a new one. */
   #losses = 0;
   #lossAt = Number.NEGATIVE_INFINITY;
@@ -148,8 +150,9 @@ export class EngineConnection {
   }
 
   /** Whether it can be forgotten. */
-  get isOver(): boolean {
-    return this.#ended && (this.#quic.isClosed() || !this.#connected);
+  isOver(now: number): boolean {
+    if (!this.#ended) return false;
+    return !this.#connected || (this.#quic.isClosed() && (this.#farewell?.isOver(now) ?? true));
   }
 
   get handshaking(): boolean {
@@ -169,6 +172,7 @@ export class EngineConnection {
     } catch {
       // A packet that quiche refuses is dropped; a fatal one shows in localError().
     }
+    this.#farewell?.heard();
     this.#idleAt = now + this.#idleTimeout();
     this.#sweepLeft = this.#streams.size;
     // The next packet may confirm the end of a stopped stream, which would lose the code.
@@ -198,6 +202,7 @@ export class EngineConnection {
       if (hasLooked) this.#sendPackets(out, now);
       if (this.#closing !== undefined && !this.#closeSent) this.#sendClose(out, now);
     }
+    this.#repeatClose(out, now);
     this.#tellEnd(now);
     this.#tellWritten();
     this.#tellDatagramsTaken();
@@ -667,7 +672,21 @@ export class EngineConnection {
     } catch {
       // It has ended otherwise.
     }
-    this.#sendPackets(out, now);
+    const { room } = out;
+    const sent = this.#send(room);
+    if (sent === null) return;
+    const [length, { to }] = sent;
+    out.push(length, to);
+    if (!this.#connected) return;
+    this.#farewell = new Farewell(room.slice(0, length), to, now, this.#arrivalTime());
+  }
+
+  /** Says the close again where that is due. */
+  #repeatClose(out: PacketWriter, now: number): void {
+    const farewell = this.#farewell;
+    if (farewell === undefined || !farewell.isDue(now)) return;
+    out.room.set(farewell.packet);
+    out.push(farewell.packet.length, farewell.to);
   }
 
   #closeAt(now: number): number {
@@ -729,7 +748,7 @@ export class EngineConnection {
     if (!this.#connected && !this.#ended) at = Math.min(at, this.#startedAt + HANDSHAKE_TIMEOUT);
     if (this.#closing !== undefined && !this.#closeSent) at = Math.min(at, this.#closeAt(now));
     for (const stream of this.#finishing) at = Math.min(at, this.#finishAt(stream));
-    at = Math.min(at, this.#leaving.nextTime);
+    at = Math.min(at, this.#leaving.nextTime, this.#farewell?.nextTime(now) ?? at);
     return Math.min(at, this.#answerBy ?? at);
   }
 

@@ -255,7 +255,7 @@ export class Engine {
       // A fault of the addon's or ours ends the connection that met it, and no other.
       failed = true;
     }
-    if (failed || connection.isOver) this.#remove(connection);
+    if (failed || connection.isOver(now)) this.#remove(connection);
     if (connection.ended && !hadEnded) this.#doorkeeper?.leave(connection.remote);
   }
 
@@ -272,6 +272,7 @@ export class Engine {
   #remove(connection: EngineConnection): void {
     connection.dispose();
     this.#connections.delete(connection.id);
+    this.#events.push({ type: "gone", connection: connection.id });
     for (const key of connection.keys) this.#byKey.delete(key);
   }
 }

@@ -1,0 +1,42 @@
+/** A path between a client and a server that loses what it is told to. */
+
+import { createSocket, type Socket } from "node:dgram";
+
+export interface LossyPath {
+  /** Where the client connects to. */
+  readonly port: number;
+  /** Loses that many packets of the server from now on. */
+  lose(count: number): void;
+  close(): Promise<void>;
+}
+
+/** A path for one client to the server on `serverPort` of 127.0.0.1. */
+export async function lossyPath(serverPort: number): Promise<LossyPath> {
+  const [near, far] = await Promise.all([bound(), bound()]);
+  let clientPort: number | undefined;
+  let toLose = 0;
+  near.on("message", (packet, { port }) => {
+    clientPort = port;
+    far.send(packet, serverPort, "127.0.0.1");
+  });
+  far.on("message", (packet) => {
+    if (toLose > 0) toLose--;
+    else if (clientPort !== undefined) near.send(packet, clientPort, "127.0.0.1");
+  });
+  return {
+    port: near.address().port,
+    lose(count) {
+      toLose = count;
+    },
+    async close() {
+      const closed = (socket: Socket) => new Promise<void>((done) => socket.close(() => done()));
+      await Promise.all([closed(near), closed(far)]);
+    },
+  };
+}
+
+async function bound(): Promise<Socket> {
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  return socket;
+}
