@@ -32,6 +32,8 @@ import type { SessionListenSettings, SessionSettings } from "./session-settings.
 /** Best first, as servers choose. */
 const protocols = drafts.map(draftName);
 
+const defaultSilence = 30_000;
+
 /** Whoever serves the sessions: a balancer, or in a demonstration, a relay. */
 export type SessionServer = Pick<RedirectServer, "refusalOf" | "serve">;
 
@@ -41,6 +43,11 @@ export interface SessionListenerOptions {
   readonly hostname: string;
   readonly listen: SessionListenSettings;
   readonly sessions: SessionSettings;
+  /**
+   * Milliseconds of silence after which a client counts as gone; default 30,000. Clients are pinged
+   * meanwhile: how long a session may be idle is for the session to say.
+   */
+  readonly silence?: number;
   /** Takes one JSON line for what operators may want to know. */
   readonly log: (line: string) => void;
 }
@@ -140,7 +147,7 @@ async function listenOnUdp(
   certificate: Certificate,
   options: SessionListenerOptions,
 ): Promise<Port> {
-  const { hostname, listen, sessions, log } = options;
+  const { hostname, listen, sessions, silence = defaultSilence, log } = options;
   const { maximumSessions, maximumSessionsPerClient } = sessions.limits;
   const quic = await listenQuic({
     hostname,
@@ -149,6 +156,8 @@ async function listenOnUdp(
     alpn: [...protocols, "h3"],
     maxConnections: maximumSessions,
     maxConnectionsPerAddress: maximumSessionsPerClient,
+    idleTimeout: silence,
+    keepAlive: true,
     ...(listen.backend && { backend: listen.backend }),
     onEvent({ type, ...rest }) {
       log(JSON.stringify({ time: new Date().toISOString(), event: `quic-${type}`, ...rest }));
@@ -204,7 +213,7 @@ async function refuseRequests(http3: Http3ServerConnection): Promise<void> {
 async function listenOnTcp(
   port: number,
   certificate: Certificate,
-  { hostname, server, sessions, log }: SessionListenerOptions,
+  { hostname, server, sessions, silence = defaultSilence, log }: SessionListenerOptions,
 ): Promise<Port> {
   const http2 = await listenWebTransportH2({
     hostname,
@@ -212,6 +221,7 @@ async function listenOnTcp(
     certificate,
     protocols,
     maxConnections: sessions.limits.maximumSessions,
+    idleTimeout: silence,
     // Where the client is shows only once there is a session, which counts it then.
     accept: (offer) => decide({ ...offer, remote: "" }, server, sessions),
     onError: (error) => tellFault(error, log),

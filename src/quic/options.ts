@@ -14,6 +14,11 @@ export type QuicBackend = "deno" | "quiche";
 export interface QuicTransportOptions {
   /** Milliseconds of silence after which a connection ends; default 30,000. */
   readonly idleTimeout?: number;
+  /**
+   * Whether this end pings a silent peer, so that the connection lasts as long as the peer answers;
+   * default false.
+   */
+  readonly keepAlive?: boolean;
   /** Bidirectional streams that the peer may have open at once; default 100. */
   readonly maxBidiStreams?: number;
   /** Unidirectional streams that the peer may have open at once; default 100. */
@@ -89,6 +94,7 @@ export type QuicEvent =
 /** {@link QuicTransportOptions} with every default filled in. */
 export interface TransportSettings {
   readonly idleTimeout: number;
+  readonly keepAlive: boolean;
   readonly maxBidiStreams: number;
   readonly maxUniStreams: number;
   readonly watchdogTimeout: number;
@@ -98,10 +104,16 @@ export interface TransportSettings {
 export function transportSettings(options: QuicTransportOptions): TransportSettings {
   return {
     idleTimeout: whole("idleTimeout", options.idleTimeout ?? 30_000, 1),
+    keepAlive: options.keepAlive ?? false,
     maxBidiStreams: whole("maxBidiStreams", options.maxBidiStreams ?? 100, 0),
     maxUniStreams: whole("maxUniStreams", options.maxUniStreams ?? 100, 0),
     watchdogTimeout: whole("watchdogTimeout", options.watchdogTimeout ?? 5_000, 1),
   };
+}
+
+/** Milliseconds of silence before a ping: it may be lost twice before the idle timeout comes. */
+export function pingAfter(idleTimeout: number): number {
+  return Math.ceil(idleTimeout / 3);
 }
 
 export interface AdmissionSettings {

@@ -29,7 +29,7 @@ export interface DialOptions {
   readonly connectTimeout?: number;
   /** Milliseconds after which HTTP/2 is tried beside HTTP/3; default 1,500. */
   readonly fallbackDelay?: number;
-  /** Milliseconds of silence after which the server counts as gone; default 30,000. */
+  /** Milliseconds of silence after which the server counts as gone, while it is pinged; default 30,000. */
   readonly idleTimeout?: number;
   /** Which QUIC stack to use; default the runtime's. */
   readonly backend?: QuicBackend;
@@ -134,6 +134,7 @@ async function connectQuic(dialling: Dialling, alpn: readonly string[]) {
     alpn,
     connectTimeout,
     idleTimeout,
+    keepAlive: true,
     ...(certificateHashes && { certificateHashes }),
     ...(ca !== undefined && { ca }),
     ...(backend && { backend }),

@@ -128,6 +128,40 @@ export function connectionScenarios(backends: Backends): void {
         { listen: { idleTimeout: 400 }, connect: { idleTimeout: 400 } },
       ));
 
+    for (const pinging of ["listen", "connect"] as const) {
+      test(`pings of the ${pinging === "listen" ? "server" : "client"} keep a silent connection`, () =>
+        withPair(
+          backends,
+          async ({ client, accepted }) => {
+            await new Promise((resolve) => setTimeout(resolve, 2500));
+            void echo(accepted);
+            const stream = await client.openBidi();
+            await stream.write(bytesOf("still there"), true);
+            assert.equal(text(await within(readAll(stream))), "still there");
+          },
+          {
+            listen: { idleTimeout: 900 },
+            connect: { idleTimeout: 900 },
+            [pinging]: { idleTimeout: 900, keepAlive: true },
+          },
+        ));
+    }
+
+    test("pings do not keep a connection whose peer is gone", async () => {
+      // Every packet of the client goes through a socket of ours, which can stop passing them on.
+      await withServer(backends, { idleTimeout: 900, keepAlive: true }, async (server) => {
+        const path = await breakablePath(server.address.port);
+        const options = { port: path.port, idleTimeout: 900, keepAlive: true };
+        const client = await connect(backends, server, options);
+        const accepted = await accept(server);
+        path.break();
+        const [ours, theirs] = await within(Promise.all([client.closed, accepted.closed]), 5000);
+        assert.equal(ours.by, "idle");
+        assert.equal(theirs.by, "idle");
+        await path.close();
+      });
+    });
+
     test("a connection beyond the cap is refused, and taken once there is room", async () => {
       const events: QuicEvent[] = [];
       const onEvent = (event: QuicEvent) => events.push(event);
@@ -260,6 +294,32 @@ export function connectionScenarios(backends: Backends): void {
       });
     });
   });
+}
+
+/** A port that passes datagrams on to `port` of one client, until it is broken. */
+async function breakablePath(port: number) {
+  const near = createSocket("udp4");
+  const far = createSocket("udp4");
+  let client: number | undefined;
+  let broken = false;
+  near.on("message", (bytes, from) => {
+    client = from.port;
+    if (!broken) far.send(bytes, port, "127.0.0.1");
+  });
+  far.on("message", (bytes) => {
+    if (!broken) near.send(bytes, client as number, "127.0.0.1");
+  });
+  const bound = (socket: typeof near) =>
+    new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  await Promise.all([bound(near), bound(far)]);
+  const closed = (socket: typeof near) => new Promise<void>((resolve) => socket.close(resolve));
+  return {
+    port: near.address().port,
+    break() {
+      broken = true;
+    },
+    close: () => Promise.all([closed(near), closed(far)]),
+  };
 }
 
 /** Datagrams of every kind that a server must not trip over. */

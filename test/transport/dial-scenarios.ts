@@ -104,6 +104,19 @@ export function dialScenarios(): void {
         assert.deepEqual(await requests(), ["QUIC moqt-22"]);
       }));
 
+    test("keeps a session that nobody speaks on", () =>
+      withHost({ udp: true }, async ({ port, trust }) => {
+        // The host does not ping: without pings of ours, both would let go after 900 ms.
+        const options = { ...trust, idleTimeout: 900 };
+        const sessions = await Promise.all(
+          ["moqt", "https"].map((scheme) => dial(`${scheme}://${hostname}:${port}/live`, options)),
+        );
+        const ended = Promise.race(sessions.map(({ closed }) => closed));
+        const silence = new Promise<undefined>((resolve) => setTimeout(resolve, 2_500));
+        assert.equal(await Promise.race([ended, silence]), undefined);
+        for (const session of sessions) session.close(0n, "");
+      }));
+
     test("is WebTransport over HTTP/3 for https:, with the token", () =>
       withHost({ udp: true, tcp: true }, async ({ port, trust, requests }) => {
         const options = { ...trust, bearerToken: "abc.def", fallbackDelay: 2_000 };

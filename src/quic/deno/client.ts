@@ -7,7 +7,7 @@
 import { isIP } from "node:net";
 import type { QuicConnection } from "../connection.ts";
 import { QuicError } from "../errors.ts";
-import { type ConnectQuicOptions, checkAlpn, transportSettings } from "../options.ts";
+import { type ConnectQuicOptions, checkAlpn } from "../options.ts";
 import { messageOf } from "./close.ts";
 import { DenoConnection } from "./connection.ts";
 import {
@@ -16,6 +16,7 @@ import {
   type DenoQuicEndpoint,
   denoQuic,
 } from "./runtime.ts";
+import { nativeTransport } from "./transport.ts";
 
 /** One for all connections of the process: each endpoint costs a socket and most of a megabyte. */
 let sharedEndpoint: DenoQuicEndpoint | undefined;
@@ -46,7 +47,6 @@ async function attempt(options: DenoConnectOptions): Promise<DenoQuicConnection>
 }
 
 function nativeOptions(options: ConnectQuicOptions, serverName: string): DenoConnectOptions {
-  const { idleTimeout, maxBidiStreams, maxUniStreams } = transportSettings(options);
   const hashes = options.certificateHashes?.map((value) => {
     return { algorithm: "sha-256" as const, value };
   });
@@ -56,9 +56,7 @@ function nativeOptions(options: ConnectQuicOptions, serverName: string): DenoCon
     serverName,
     alpnProtocols: options.alpn,
     endpoint: clientEndpoint(),
-    maxIdleTimeout: idleTimeout,
-    maxConcurrentBidirectionalStreams: maxBidiStreams,
-    maxConcurrentUnidirectionalStreams: maxUniStreams,
+    ...nativeTransport(options),
     ...(hashes === undefined ? {} : { serverCertificateHashes: hashes }),
     ...(options.ca === undefined ? {} : { caCerts: [options.ca] }),
   };

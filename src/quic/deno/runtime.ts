@@ -59,8 +59,9 @@ export interface DenoCloseInfo {
   readonly reason: string;
 }
 
-interface DenoTransportOptions {
+export interface DenoTransportOptions {
   readonly maxIdleTimeout: number;
+  readonly keepAliveInterval?: number;
   readonly maxConcurrentBidirectionalStreams: number;
   readonly maxConcurrentUnidirectionalStreams: number;
 }

@@ -9,12 +9,7 @@ import { Arrivals } from "../arrivals.ts";
 import { checkCertificate } from "../certificate.ts";
 import type { Certificate, QuicConnection, QuicServer } from "../connection.ts";
 import { QuicError } from "../errors.ts";
-import {
-  admissionSettings,
-  checkAlpn,
-  type ListenQuicOptions,
-  transportSettings,
-} from "../options.ts";
+import { admissionSettings, checkAlpn, type ListenQuicOptions } from "../options.ts";
 import { RefusalReport } from "../refusal-report.ts";
 import { messageOf } from "./close.ts";
 import { DenoConnection } from "./connection.ts";
@@ -25,6 +20,7 @@ import {
   type DenoQuicListener,
   denoQuic,
 } from "./runtime.ts";
+import { nativeTransport } from "./transport.ts";
 
 /** What a client is closed with that turns out, after its handshake, to be beyond a cap. */
 const BUSY = { closeCode: 0, reason: "too many connections" };
@@ -77,14 +73,11 @@ class DenoServer implements QuicServer {
 
   reload(certificate: Certificate): void {
     checkCertificate(certificate);
-    const { idleTimeout, maxBidiStreams, maxUniStreams } = transportSettings(this.#options);
     const listener = this.#endpoint.listen({
       cert: certificate.certificatePem,
       key: certificate.keyPem,
       alpnProtocols: this.#options.alpn,
-      maxIdleTimeout: idleTimeout,
-      maxConcurrentBidirectionalStreams: maxBidiStreams,
-      maxConcurrentUnidirectionalStreams: maxUniStreams,
+      ...nativeTransport(this.#options),
     });
     this.#listeners.push(listener);
   }

@@ -7,7 +7,7 @@
 
 import { utf8 } from "../../../bytes.ts";
 import type { QuicClose } from "../../connection.ts";
-import type { TransportSettings } from "../../options.ts";
+import { pingAfter, type TransportSettings } from "../../options.ts";
 import {
   type Address,
   allowance,
@@ -106,6 +106,7 @@ export class EngineConnection {
   #sweepLeft = 0;
   readonly #startedAt: number;
   readonly #ownIdleTimeout: number;
+  readonly #keepAlive: boolean;
   #connected = false;
   #ended = false;
   /** When stream data was last handed to quiche or to the socket. */
@@ -116,6 +117,8 @@ export class EngineConnection {
   /** Packets lost or repeated so far, and when there was a new one. */
   #losses = 0;
   #lossAt = Number.NEGATIVE_INFINITY;
+  /** When the peer was last heard, or pinged. */
+  #quietSince: number;
   /** When the idle timeout comes at the earliest. */
   #idleAt = 0;
   #peerIdleTimeout: number | undefined;
@@ -137,7 +140,9 @@ export class EngineConnection {
     this.#isServer = options.isServer;
     this.#path = { from: options.remote, to: options.local };
     this.#startedAt = options.now;
+    this.#quietSince = options.now;
     this.#ownIdleTimeout = options.transport.idleTimeout;
+    this.#keepAlive = options.transport.keepAlive;
     const { maxBidiStreams: bidi, maxUniStreams: uni } = options.transport;
     this.#leaving = new LeavingStreams(options.connection, options.isServer, { bidi, uni });
     this.#emitEvent = options.emit;
@@ -173,6 +178,7 @@ export class EngineConnection {
       // A packet that quiche refuses is dropped; a fatal one shows in localError().
     }
     this.#farewell?.heard();
+    this.#quietSince = now;
     this.#idleAt = now + this.#idleTimeout();
     this.#sweepLeft = this.#streams.size;
     // The next packet may confirm the end of a stopped stream, which would lose the code.
@@ -188,7 +194,20 @@ export class EngineConnection {
       this.#tellCredit();
       this.#readDatagrams();
       this.#sweepStopped();
+      this.#ping(now);
     }
+  }
+
+  /** Asks a silent peer for a sign of life, so that neither end takes the other for gone. */
+  #ping(now: number): void {
+    if (now < this.#pingAt()) return;
+    this.#quietSince = now;
+    this.#quic.sendAckEliciting();
+  }
+
+  #pingAt(): number {
+    if (!this.#keepAlive || this.#closing !== undefined) return Number.POSITIVE_INFINITY;
+    return this.#quietSince + pingAfter(this.#idleTimeout());
   }
 
   /** Writes every packet that may go out now, tells of an end, and sets the timer. */
@@ -749,6 +768,7 @@ export class EngineConnection {
     if (this.#closing !== undefined && !this.#closeSent) at = Math.min(at, this.#closeAt(now));
     for (const stream of this.#finishing) at = Math.min(at, this.#finishAt(stream));
     at = Math.min(at, this.#leaving.nextTime, this.#farewell?.nextTime(now) ?? at);
+    if (this.#connected && !this.#ended) at = Math.min(at, this.#pingAt());
     return Math.min(at, this.#answerBy ?? at);
   }
 

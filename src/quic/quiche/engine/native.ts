@@ -35,6 +35,8 @@ export interface NativeConnection {
   /** Decrypts in place. */
   recv(packet: Uint8Array, path: { from: Address; to: Address }): number;
   send(out: Uint8Array): [length: number, info: { readonly to: Address }] | null;
+  /** Has a PING go out with the next packets, unless they ask for an answer anyway. */
+  sendAckEliciting(): void;
   timeout(): number | null;
   onTimeout(): void;
   streamRecv(id: number, out: Uint8Array): [length: number, fin: boolean] | null;

@@ -1,0 +1,5 @@
+/** The ports of an instance on Deno, with its own QUIC. */
+
+import { listenerScenarios } from "../listeners/listener-scenarios.ts";
+
+listenerScenarios("deno");
