@@ -71,7 +71,10 @@ export interface Http3ServerOptions extends Http3Options {
   readonly webTransport?: WebTransportPolicy;
   /** Takes extended CONNECT requests of other protocols (RFC 9220), which `accept` then gives. */
   readonly extendedConnect?: boolean;
-  /** Milliseconds in which the client has to send its settings; default 10,000. */
+  /**
+   * Milliseconds in which the client has to send its settings, and the head of a request once that
+   * has begun; default 10,000.
+   */
   readonly setupTimeout?: number;
   /** Milliseconds without any request or session after which to shut down; default 60,000. */
   readonly idleTimeout?: number;
@@ -94,6 +97,7 @@ export class Http3ServerConnection extends Http3Connection {
   /** The request after the highest that has arrived. */
   #nextRequest = 0n;
   #goaway: bigint | undefined;
+  readonly #setupTimeout: number;
   readonly #idleTimeout: number;
   #idleTimer: Timer | undefined;
   /** Sessions that the policy is thinking about. */
@@ -106,10 +110,11 @@ export class Http3ServerConnection extends Http3Connection {
     this.#extendedConnect = options.extendedConnect ?? false;
     this.sessions =
       options.webTransport && new SessionRegistry(quic, (error) => this.report(error));
+    this.#setupTimeout = options.setupTimeout ?? DEFAULT_SETUP_TIMEOUT;
     this.#idleTimeout = options.idleTimeout ?? DEFAULT_IDLE_TIMEOUT;
     const setup = setTimeout(() => {
       this.fail(new Http3ConnectionError("H3_MISSING_SETTINGS", "no SETTINGS came in time"));
-    }, options.setupTimeout ?? DEFAULT_SETUP_TIMEOUT);
+    }, this.#setupTimeout);
     void this.peerSettings.then(() => clearTimeout(setup));
     void this.closed.then(() => {
       clearTimeout(this.#idleTimer);
@@ -189,7 +194,9 @@ export class Http3ServerConnection extends Http3Connection {
   }
 
   async #requestArrived(message: MessageStream): Promise<void> {
-    const fields = await message.receiveFields();
+    const incomplete = http3ErrorCodes.H3_REQUEST_INCOMPLETE;
+    const late = setTimeout(() => message.abort(incomplete), this.#setupTimeout);
+    const fields = await message.receiveFields().finally(() => clearTimeout(late));
     if (fields === null) {
       throw new Http3StreamError("H3_REQUEST_INCOMPLETE", "the stream ends before a request");
     }

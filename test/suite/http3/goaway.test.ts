@@ -176,6 +176,17 @@ describe("time limits of a server", () => {
     await server.closed;
   });
 
+  test("cancel a request whose head does not come to its end: H3_REQUEST_INCOMPLETE", async () => {
+    const { peer } = serverAndRawClient({ setupTimeout: 20, idleTimeout: 5 });
+    await peer.uni(plainControl);
+    const stream = await peer.bidi(headers(...getLines).subarray(0, -1));
+    await assert.rejects(stream.read(), {
+      code: "STREAM_RESET",
+      applicationCode: http3ErrorCodes.H3_REQUEST_INCOMPLETE,
+    });
+    assert.equal(await closeName(peer.quic), "H3_NO_ERROR");
+  });
+
   test("leave a connection alone while something is going on", async () => {
     const { client, server } = clientAndServer({ idleTimeout: 5 });
     const sent = await client.request(get, { end: true });
