@@ -103,10 +103,10 @@ export async function serveInstance(
   // No request is to find an instance that has not looked yet.
   if (publish === undefined) await holder.start();
   const open: (() => Promise<void>)[] = [async () => holder.stop()];
-  const closeAll = () => Promise.all(open.map((close) => close()));
+  const closeAll = () => Promise.all(open.map((close) => withinMoments(close())));
   try {
     const http = await listenForRequests(platform, listen, app);
-    open.push(() => withinMoments(http.close()));
+    open.push(() => http.close());
     const moqt = await openSessionPorts({
       server: sessions,
       hostname: listen.hostname,
@@ -125,7 +125,8 @@ export async function serveInstance(
       sessions: addresses(host, http.port, moqt, settings.sessions.path),
       refresh: () => holder.refresh(),
       async close() {
-        await sessions.drain(settings.sessions.drainTimeout);
+        const { drainTimeout } = settings.sessions;
+        await withinMoments(sessions.drain(drainTimeout), drainTimeout);
         await closeAll();
       },
     };
@@ -185,13 +186,17 @@ function addresses(
   };
 }
 
-/** Waits for `closing`, but not for ever: a slow client does not keep us alive. */
-async function withinMoments(closing: Promise<void>): Promise<void> {
+/**
+ * Waits for `closing`, but not for ever: a slow client does not keep us alive.
+ *
+ * @param patience milliseconds that it may take by itself
+ */
+async function withinMoments(closing: Promise<void>, patience = 0): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   await Promise.race([
     closing,
     new Promise((end) => {
-      timer = setTimeout(end, longestDrain);
+      timer = setTimeout(end, patience + longestDrain);
     }),
   ]);
   clearTimeout(timer);

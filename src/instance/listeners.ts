@@ -8,9 +8,14 @@
 
 import { refusalStatus } from "../hono/refusal.ts";
 import { tell } from "../hook.ts";
-import { Http3ServerConnection, type SessionDecision, type SessionOffer } from "../http3/mod.ts";
-import type { RedirectServer } from "../moq-lb/mod.ts";
-import { draftName, drafts } from "../moqt/mod.ts";
+import {
+  Http3ServerConnection,
+  http3ErrorCodes,
+  type SessionDecision,
+  type SessionOffer,
+} from "../http3/mod.ts";
+import type { RedirectServer, RedirectSessionLimits } from "../moq-lb/mod.ts";
+import { draftName, drafts, sessionErrorCodes } from "../moqt/mod.ts";
 import {
   type Certificate,
   certificateHash,
@@ -19,6 +24,7 @@ import {
   loadCertificate,
   type QuicConnection,
   type QuicError,
+  type QuicEvent,
   type QuicServer,
   stackName,
   watchCertificate,
@@ -148,33 +154,59 @@ async function listenOnUdp(
   options: SessionListenerOptions,
 ): Promise<Port> {
   const { hostname, listen, sessions, silence = defaultSilence, log } = options;
-  const { maximumSessions, maximumSessionsPerClient } = sessions.limits;
+  const https = new Set<Http3ServerConnection>();
   const quic = await listenQuic({
     hostname,
     port,
     certificate,
     alpn: [...protocols, "h3"],
-    maxConnections: maximumSessions,
-    maxConnectionsPerAddress: maximumSessionsPerClient,
+    ...connectionCaps(sessions.limits),
+    refusalCode: (alpn) =>
+      alpn === "h3" ? http3ErrorCodes.H3_EXCESSIVE_LOAD : sessionErrorCodes.INTERNAL_ERROR,
     idleTimeout: silence,
     keepAlive: true,
     ...(listen.backend && { backend: listen.backend }),
-    onEvent({ type, ...rest }) {
-      log(JSON.stringify({ time: new Date().toISOString(), event: `quic-${type}`, ...rest }));
-    },
+    onEvent: (event) => tellOf("quic", event, log),
   });
-  void serveConnections(quic, options);
+  void serveConnections(quic, https, options);
   return {
     number: quic.address.port,
     reload: (fresh) => quic.reload(fresh),
-    close: () => quic.close(),
+    close() {
+      // QUIC itself would close them with a code that means nothing in HTTP/3.
+      for (const http3 of https) http3.close();
+      return quic.close();
+    },
   };
 }
 
-async function serveConnections(quic: QuicServer, options: SessionListenerOptions): Promise<void> {
+function tellOf(port: "quic" | "tcp", { type, ...rest }: QuicEvent, log: (line: string) => void) {
+  log(JSON.stringify({ time: new Date().toISOString(), event: `${port}-${type}`, ...rest }));
+}
+
+/**
+ * Caps on connections that leave some over for those without a session, so that clients who are too
+ * many are told so by MOQT or HTTP; they are there for what never gets as far.
+ */
+function connectionCaps({ maximumSessions, maximumSessionsPerClient }: RedirectSessionLimits) {
+  const withMargin = (count: number) => count + Math.max(64, Math.ceil(count / 4));
+  return {
+    maxConnections: withMargin(maximumSessions),
+    maxConnectionsPerAddress: withMargin(maximumSessionsPerClient),
+  };
+}
+
+async function serveConnections(
+  quic: QuicServer,
+  https: Set<Http3ServerConnection>,
+  options: SessionListenerOptions,
+): Promise<void> {
   for (let next = await quic.accept(); next !== null; next = await quic.accept()) {
-    if (next.alpn === "h3") serveHttp3(next, options);
-    else void options.server.serve(quicTransport(next));
+    if (next.alpn === "h3") {
+      const http3 = serveHttp3(next, options);
+      https.add(http3);
+      void http3.closed.then(() => https.delete(http3));
+    } else void options.server.serve(quicTransport(next));
   }
 }
 
@@ -182,9 +214,10 @@ async function serveConnections(quic: QuicServer, options: SessionListenerOption
 function serveHttp3(
   connection: QuicConnection,
   { server, sessions, log }: SessionListenerOptions,
-): void {
+): Http3ServerConnection {
   const http3 = new Http3ServerConnection(connection, {
     onError: (error) => tellFault(error, log),
+    setupTimeout: sessions.limits.setupTimeout,
     webTransport: {
       accept: ({ remote, ...offer }) =>
         decide({ ...offer, remote: hostAndPort(remote) }, server, sessions),
@@ -195,6 +228,7 @@ function serveHttp3(
     return session && webTransportTransport(session);
   });
   void refuseRequests(http3);
+  return http3;
 }
 
 /** A fault of ours, which has cost at most one session. */
@@ -220,11 +254,12 @@ async function listenOnTcp(
     port,
     certificate,
     protocols,
-    maxConnections: sessions.limits.maximumSessions,
+    ...connectionCaps(sessions.limits),
+    setupTimeout: sessions.limits.setupTimeout,
     idleTimeout: silence,
-    // Where the client is shows only once there is a session, which counts it then.
-    accept: (offer) => decide({ ...offer, remote: "" }, server, sessions),
+    accept: (offer) => decide(offer, server, sessions),
     onError: (error) => tellFault(error, log),
+    onEvent: (event) => tellOf("tcp", event, log),
   });
   void serveSessions(server, () => http2.accept());
   return {

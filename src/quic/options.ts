@@ -43,6 +43,11 @@ export interface ListenQuicOptions extends QuicTransportOptions {
   readonly maxConnections?: number;
   /** Connections at once from one IPv4 address or IPv6 /64; default `maxConnections`. */
   readonly maxConnectionsPerAddress?: number;
+  /**
+   * Application code for a client that turns out to be beyond a cap after its handshake, which is
+   * on Deno alone: elsewhere it is refused before; default 0.
+   */
+  readonly refusalCode?: (alpn: string) => bigint;
   /** Handshakes begun per second, over which new ones are dropped; default 500. */
   readonly maxHandshakesPerSecond?: number;
   /**
@@ -123,7 +128,7 @@ export interface AdmissionSettings {
 }
 
 /** Fills in defaults. @throws QuicError "INVALID_OPTION" */
-export function admissionSettings(options: ListenQuicOptions): AdmissionSettings {
+export function admissionSettings(options: Partial<AdmissionSettings>): AdmissionSettings {
   const maxConnections = whole("maxConnections", options.maxConnections ?? 10_000, 1);
   const perAddress = options.maxConnectionsPerAddress ?? maxConnections;
   const perSecond = options.maxHandshakesPerSecond ?? 500;

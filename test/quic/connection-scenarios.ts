@@ -179,19 +179,27 @@ export function connectionScenarios(backends: Backends): void {
       });
     });
 
-    test("one address gets no more connections than its cap", () =>
-      withServer(backends, { maxConnectionsPerAddress: 1 }, async (server) => {
+    test("one address gets no more connections than its cap", () => {
+      const options = {
+        maxConnectionsPerAddress: 1,
+        refusalCode: (alpn: string) => (alpn === "moqt-22" ? 0x22n : 0n),
+      };
+      return withServer(backends, options, async (server) => {
         const first = await connect(backends, server);
         const accepted = await accept(server);
         // Deno tells the address only after the handshake, so there the close comes later.
         const second = await connect(backends, server).catch(() => undefined);
-        if (second !== undefined) assert.equal((await within(second.closed)).by, "remote");
+        if (second !== undefined) {
+          const { by, app, code } = await within(second.closed);
+          assert.deepEqual({ by, app, code }, { by: "remote", app: true, code: 0x22n });
+        }
         void echo(accepted);
         const stream = await first.openBidi();
         await stream.write(bytesOf("kept"), true);
         assert.equal(text(await readAll(stream)), "kept");
         first.close(0n, "");
-      }));
+      });
+    });
 
     test("short connections, hundreds of them one after another, all leave", () =>
       // The cap is reached unless connections that are over stop counting.

@@ -14,6 +14,7 @@ import { RefusalReport } from "../refusal-report.ts";
 import { messageOf } from "./close.ts";
 import { DenoConnection } from "./connection.ts";
 import {
+  type DenoCloseInfo,
   type DenoQuicConnection,
   type DenoQuicEndpoint,
   type DenoQuicIncoming,
@@ -21,9 +22,6 @@ import {
   denoQuic,
 } from "./runtime.ts";
 import { nativeTransport } from "./transport.ts";
-
-/** What a client is closed with that turns out, after its handshake, to be beyond a cap. */
-const BUSY = { closeCode: 0, reason: "too many connections" };
 
 /** Listens with Deno's stack. @throws QuicError as `listenQuic` does */
 export async function listenDeno(options: ListenQuicOptions): Promise<QuicServer> {
@@ -114,7 +112,7 @@ class DenoServer implements QuicServer {
       if (refusal !== undefined) this.#report.refused(refusal);
       this.#admission.leave(undefined);
       native.closed.catch(() => {});
-      native.close(BUSY);
+      native.close(this.#refusal(native.protocol ?? ""));
       return;
     }
     const connection = new DenoConnection(native, "server", native.serverName ?? undefined);
@@ -123,6 +121,11 @@ class DenoServer implements QuicServer {
     await connection.closed;
     this.#connections.delete(connection);
     this.#admission.leave(hostname);
+  }
+
+  #refusal(alpn: string): DenoCloseInfo {
+    const code = this.#options.refusalCode?.(alpn) ?? 0n;
+    return { closeCode: Number(code), reason: "too many connections" };
   }
 
   accept(): Promise<QuicConnection | null> {

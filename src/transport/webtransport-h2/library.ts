@@ -130,8 +130,14 @@ export interface ServerOptions {
 /** A session that was accepted. */
 export interface Visit {
   readonly session: NativeSession;
-  readonly peerAddress: string;
   readonly userData?: object;
+}
+
+/** A request for a session, as it comes. */
+export interface SessionRequest {
+  readonly header: ConnectHeaders;
+  /** Address and port, of IPv6 without brackets. */
+  readonly peerAddress: string;
 }
 
 export interface Server {
@@ -140,6 +146,7 @@ export interface Server {
   startServer(): void;
   updateCert(cert: string, privKey: string, http2only: boolean): void;
   address(): { readonly host: string; readonly port: number } | null;
+  onSessionRequest(request: SessionRequest): void;
   setRequestCallback(answer: (offer: { header: ConnectHeaders }) => Promise<SessionAnswer>): void;
   onHttpWTSessionVisitor(visit: Visit): void;
 }

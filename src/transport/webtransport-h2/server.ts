@@ -8,9 +8,11 @@ import type { SessionDecision, SessionOffer } from "../../http3/mod.ts";
 import { serializeStrings } from "../../http3/structured-strings.ts";
 import type { Certificate } from "../../quic/connection.ts";
 import { QuicError } from "../../quic/errors.ts";
+import { admissionSettings, type QuicEvent } from "../../quic/options.ts";
 import { bearerToken } from "../request.ts";
 import type { Transport } from "../transport.ts";
 import { endBetweenTurns } from "./connection-end.ts";
+import { Connections, remoteOf } from "./connections.ts";
 import { type ConnectHeaders, loadLibrary, type Server, type SessionAnswer } from "./library.ts";
 import { H2Session } from "./session.ts";
 
@@ -29,7 +31,12 @@ export interface H2Limits {
 /** A request for a session; its header fields are not passed on. */
 export type H2SessionOffer = Omit<SessionOffer, "headers" | "remote"> & {
   readonly bearerToken: string | undefined;
+  /** Address and port of the client. */
+  readonly remote: string;
 };
+
+/** Milliseconds that goodbyes get to be read before connections end with the server. */
+const closeGrace = 1_000;
 
 export interface ListenWebTransportH2Options extends H2Limits {
   /** Address or name to bind. */
@@ -46,8 +53,16 @@ export interface ListenWebTransportH2Options extends H2Limits {
   readonly accept?: (offer: H2SessionOffer) => SessionDecision | Promise<SessionDecision>;
   /** Learns of what `accept` throws, and of choices that were not offered; the answer is 500. */
   readonly onError?: (error: unknown) => void;
-  /** Connections at once; default 10,000. */
+  /** Connections at once, those without a session included; default 10,000. */
   readonly maxConnections?: number;
+  /** Connections at once from one IPv4 address or IPv6 /64; default `maxConnections`. */
+  readonly maxConnectionsPerAddress?: number;
+  /** Connections begun per second, over which new ones are dropped; default 500. */
+  readonly maxHandshakesPerSecond?: number;
+  /** Milliseconds that a connection is kept without a session, TLS included; default 10,000. */
+  readonly setupTimeout?: number;
+  /** Called with what an operator may want to count or log; it must not throw. */
+  readonly onEvent?: (event: QuicEvent) => void;
 }
 
 export interface WebTransportH2Server {
@@ -101,7 +116,9 @@ class Listening implements WebTransportH2Server {
   readonly #server: Server;
   readonly #options: ListenWebTransportH2Options;
   readonly #sessions = new Set<H2Session>();
-  readonly #connections = new Set<{ destroy(): void }>();
+  readonly #connections: Connections;
+  /** Where requests come from that are not answered yet, by their header fields. */
+  readonly #remotes = new WeakMap<ConnectHeaders, string>();
   readonly #arrived: H2Session[] = [];
   readonly #accepting: ((session: H2Session | null) => void)[] = [];
   #closed = false;
@@ -109,13 +126,23 @@ class Listening implements WebTransportH2Server {
   constructor(server: Server, options: ListenWebTransportH2Options) {
     this.#server = server;
     this.#options = options;
+    this.#connections = new Connections({
+      admission: admissionSettings(options),
+      setupTimeout: options.setupTimeout ?? 10_000,
+      onEvent: options.onEvent,
+    });
+    // The callback for requests is not told where they come from.
+    const request = server.onSessionRequest.bind(server);
+    server.onSessionRequest = (arrived) => {
+      this.#remotes.set(arrived.header, remoteOf(arrived.peerAddress));
+      request(arrived);
+    };
     server.setRequestCallback(({ header }) => this.#answer(header));
-    server.onHttpWTSessionVisitor = ({ session: native, peerAddress, userData }) => {
+    server.onHttpWTSessionVisitor = ({ session: native, userData }) => {
       const { offer } = userData as { offer: H2SessionOffer & { protocol: string } };
       const session = new H2Session({
         ...offer,
         role: "server",
-        remote: peerAddress,
         idleTimeout: options.idleTimeout ?? 30_000,
       });
       session.protocol = offer.protocol;
@@ -126,11 +153,9 @@ class Listening implements WebTransportH2Server {
 
   started(): void {
     const { serverInt } = this.#server.transportInt;
-    serverInt.maxConnections = this.#options.maxConnections ?? 10_000;
+    serverInt.on("connection", (socket) => this.#connections.accept(socket));
     serverInt.on("session", (connection) => {
       endBetweenTurns(connection);
-      this.#connections.add(connection);
-      connection.once("close", () => this.#connections.delete(connection));
       connection.on("error", () => {});
     });
   }
@@ -154,9 +179,9 @@ class Listening implements WebTransportH2Server {
     for (const accept of this.#accepting.splice(0)) accept(null);
     const { serverInt } = this.#server.transportInt;
     const closed = new Promise<void>((resolve) => serverInt.close(() => resolve()));
-    await Promise.all([...this.#sessions].map((session) => session.over));
-    for (const connection of this.#connections) connection.destroy();
-    await closed;
+    await withinMoments(Promise.all([...this.#sessions].map((session) => session.over)));
+    this.#connections.destroy();
+    await withinMoments(closed);
   }
 
   reload(certificate: Certificate): void {
@@ -166,6 +191,7 @@ class Listening implements WebTransportH2Server {
   #establish(session: H2Session): void {
     this.#sessions.add(session);
     void session.over.then(() => this.#sessions.delete(session));
+    this.#connections.occupy(session.remote, session.over);
     const accept = this.#accepting.shift();
     if (accept === undefined) this.#arrived.push(session);
     else accept(session);
@@ -184,6 +210,7 @@ class Listening implements WebTransportH2Server {
       origin: header.origin,
       protocols: offered,
       bearerToken: bearerToken(header.authorization),
+      remote: this.#remotes.get(header) ?? "",
     };
     const decision = await this.#decide(offer, protocol);
     if ("status" in decision) return { status: decision.status, path };
@@ -210,4 +237,14 @@ class Listening implements WebTransportH2Server {
       return { status: 500 };
     }
   }
+}
+
+/** Waits for `ending`, but no longer than a peer needs that reads what it is sent. */
+async function withinMoments(ending: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const pause = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, closeGrace);
+  });
+  await Promise.race([ending, pause]);
+  clearTimeout(timer);
 }
