@@ -231,6 +231,36 @@ async function stallingClient(url: string): Promise<{ end(): void }> {
   return socket;
 }
 
+test("SIGTERM to npm ends everything that it started, after a drain [GA-10]", async () => {
+  await withDirectory(async (home) => {
+    const npm = launch(["npm", "start"], { env: { YARDMASTER_HOME: home, PORT: "0" } });
+    try {
+      const url = (await npm.printed(answersOn))[1] as string;
+      const [, hash] = await npm.printed(/SHA-256 (\S+=)/);
+      const [, port] = await npm.printed(/moqt:\/\/127\.0\.0\.1:(\d+)\/moqt /);
+      await npm.printed(/Ctrl-C/);
+      const connection = await connectQuic({
+        hostname: "127.0.0.1",
+        port: Number(port),
+        alpn: ["moqt-22"],
+        certificateHashes: [new Uint8Array(Buffer.from(hash as string, "base64"))],
+      });
+      const peer = new RawPeer(quicTransport(connection));
+      await peer.setup();
+      await peer.refusal(requestBytes("SUBSCRIBE", "example.2ecom-m1--video"));
+      npm.kill("SIGTERM");
+      expect((await peer.controlMessage()).type).toBe("SETUP");
+      expect((await peer.controlMessage()).type).toBe("GOAWAY");
+      peer.transport.close(0n, "");
+      // Its output is a pipe that everything it started holds: this waits for all of them.
+      await npm.exited;
+      await expect(fetch(url)).rejects.toThrow();
+    } finally {
+      npm.kill("SIGTERM");
+    }
+  });
+}, 60_000);
+
 test("a client that never finishes its request does not keep the instance alive", async () => {
   await withDirectory(async (home) => {
     const instance = launch(startCommand, { env: { YARDMASTER_HOME: home, PORT: "0" } });
