@@ -21,7 +21,7 @@ export interface RedirectSessionLimits {
   readonly idleTimeout: number;
   /** Requests of one session that wait for their answer; one more gets EXCESSIVE_LOAD. */
   readonly maximumRequests: number;
-  /** Bytes of one message; a longer one is cancelled with EXCESSIVE_LOAD. */
+  /** Bytes of one message; the request of a longer one gets EXCESSIVE_LOAD. */
   readonly maximumMessageSize: number;
   /** Bytes of tokens that a session may register, as MOQT counts: 16 more than each value. */
   readonly tokenCacheSize: number;

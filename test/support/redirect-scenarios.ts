@@ -9,6 +9,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { toHex, utf8 } from "../../src/bytes.ts";
+import type { AuthorizationPolicy } from "../../src/moq-lb/mod.ts";
 import {
   type Draft,
   draftFacts,
@@ -243,6 +244,66 @@ function rejections(scenario: Scenario): void {
     },
     { rateLimit: everyThirdRefused() },
   );
+
+  scenario(
+    "a request that is longer than allowed gets EXCESSIVE_LOAD and a time to wait [LB-REJECT-8] [LB-SEC-28]",
+    async (bed) => {
+      const peer = await bed.client();
+      const long = requestBytes("SUBSCRIBE", `live--${"v".repeat(100)}`);
+      for (const fin of [true, false]) {
+        const answer = await peer.refusal(long, fin);
+        assert.equal(answer.errorCode, requestErrorCodes.EXCESSIVE_LOAD);
+        assert.ok(answer.retryInterval > 0n);
+      }
+      await assertServes(peer, 2);
+    },
+    { limits: { maximumMessageSize: 64 } },
+  );
+
+  scenario(
+    "requests that leave no room for what is incomplete get EXCESSIVE_LOAD and a time to wait [LB-REJECT-8] [LB-SEC-28]",
+    async (bed) => {
+      const peer = await bed.client();
+      // 32 KiB of incomplete messages may wait: two of these, and of a third all but the last byte.
+      const begun = new Uint8Array(12_000);
+      begun.set([0x03, 0x30, 0x00]);
+      const kept = [await peer.open(begun), await peer.open(begun)];
+      await assertServes(peer, 0);
+      const answer = await peer.refusal(begun.subarray(0, 0x8000 - 24_000 + 1), false);
+      assert.equal(answer.errorCode, requestErrorCodes.EXCESSIVE_LOAD);
+      assert.ok(answer.retryInterval > 0n);
+      await assertServes(peer, 2);
+      for (const stream of kept) stream.reset(0n);
+    },
+    { limits: { maximumMessageSize: 0x4000 } },
+  );
+
+  scenario(
+    "PUBLISH with FIN gets the same answer whether the policy takes its time or not [LB-KEY-22]",
+    async (bed) => {
+      const peer = await bed.client();
+      const answers = [];
+      for (const requestId of [0n, 2n]) {
+        answers.push(await peer.ask(requestBytes("PUBLISH", "live--v", { requestId }), true));
+      }
+      const [late, soon] = answers;
+      assert.deepEqual(late, soon);
+      assert.equal(late?.end, "FIN");
+      assert.ok((late?.bytes.length ?? 0) > 0);
+    },
+    { authorization: firstTakesTime() },
+  );
+}
+
+function firstTakesTime(): AuthorizationPolicy {
+  let asked = 0;
+  return {
+    name: "slow at first",
+    authorize: () => {
+      if (++asked > 1) return true;
+      return new Promise((resolve) => setTimeout(() => resolve(true), 50));
+    },
+  };
 }
 
 function everyThirdRefused(): () => boolean {

@@ -24,6 +24,7 @@ import {
   type Endpoint,
 } from "../peer-checks.ts";
 import type { StreamBuffer } from "../stream-buffer.ts";
+import { overloadRefusal } from "./overload.ts";
 import { RequestIdSet } from "./request-ids.ts";
 import type { RequestMessage } from "./request-messages.ts";
 import { RequestStream } from "./request-stream.ts";
@@ -141,11 +142,14 @@ export class RequestReceiver {
     }
   }
 
-  /** FIN says that nothing follows; it cancels nothing (RQ-09). */
+  /**
+   * FIN says that nothing follows; it cancels nothing (RQ-09). A publisher that has ended too early
+   * still gets the answer to its PUBLISH.
+   */
   #finished(request: RequestStream): void {
     const { stream, peer } = request;
     request.noteFinish(peer);
-    if (request.owes(peer)) this.#table.cancel(request, "CANCELLED", "FIN");
+    if (request.owes(peer) && !awaitsUs(request)) this.#table.cancel(request, "CANCELLED", "FIN");
     else {
       const state = this.#table.settle(request);
       if (state === "WITHDRAWN") return;
@@ -153,7 +157,14 @@ export class RequestReceiver {
     }
   }
 
+  /** Ends a request that there is no room for: with an answer, if it waits for one. */
   #overLimit(request: RequestStream): void {
+    if (awaitsUs(request)) {
+      const { out, options } = this.#context;
+      const error = overloadRefusal(options, "the request takes too much room");
+      out.send(request.stream, encodeControlMessage(error, this.#facts.draft), true);
+      request.noteFinish(request.side);
+    }
     this.#table.cancel(request, "EXCESSIVE_LOAD", "LIMIT");
   }
 
@@ -255,15 +266,20 @@ export class RequestReceiver {
     if (hasRepeatedToken(tokens)) {
       return refusal("MALFORMED_AUTH_TOKEN", "the same token stands there twice");
     }
-    const { limits, random } = this.#context.options;
-    if (this.#table.openByPeer < limits.requests) return undefined;
-    const wait = Math.round(limits.overloadRetry * (1 + random() / 2));
-    return refusal("EXCESSIVE_LOAD", "too many requests are open", BigInt(wait) + 1n);
+    const { options } = this.#context;
+    if (this.#table.openByPeer < options.limits.requests) return undefined;
+    return overloadRefusal(options, "too many requests are open");
   }
 }
 
-function refusal(code: RequestErrorName, errorReason: string, retryInterval = 0n): RequestError {
-  return { type: "REQUEST_ERROR", errorCode: requestErrorCodes[code], retryInterval, errorReason };
+/** Whether a request of the peer is not answered yet. */
+function awaitsUs({ side, answer }: RequestStream): boolean {
+  return side === "responder" && answer === undefined;
+}
+
+function refusal(code: RequestErrorName, errorReason: string): RequestError {
+  const errorCode = requestErrorCodes[code];
+  return { type: "REQUEST_ERROR", errorCode, retryInterval: 0n, errorReason };
 }
 
 const noTokens: readonly TokenValue[] = [];

@@ -149,12 +149,15 @@ export class RequestSender {
     context: RequestContext,
     fin = false,
   ): void {
-    const { stream, side } = request;
+    const { stream, side, peer } = request;
     request.note(side, message, context);
     const last = fin || request.hasSaidAll(side);
     this.#context.out.send(stream, bytes, last);
     if (last) request.noteFinish(side);
-    this.#table.settle(request);
+    // A PUBLISH that is granted although its publisher has ended without PUBLISH_DONE.
+    if (request.hasFinished(peer) && request.owes(peer)) {
+      this.#table.cancel(request, "CANCELLED", "FIN");
+    } else this.#table.settle(request);
   }
 
   /** Encodes first: what cannot be encoded registers nothing. */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { StreamResetName } from "../codes.ts";
+import { encodeControlMessage } from "../codec.ts";
 import {
   type ReadDataStreamHeader,
   readDataStreamHeader,
@@ -19,6 +19,7 @@ import {
   requestTypes,
 } from "../message.ts";
 import { StreamBuffer } from "../stream-buffer.ts";
+import { overloadRefusal } from "./overload.ts";
 import type { SessionContext } from "./session-context.ts";
 import type { StreamHandle, StreamKind } from "./stream-handle.ts";
 import { takeMessage } from "./take-message.ts";
@@ -95,7 +96,10 @@ export class UnreadStreams {
   /** The peer does not want to hear of a request that it has not made yet. */
   stopped(stream: StreamHandle): void {
     const unread = this.#streams.get(stream);
-    if (unread !== undefined) this.#cancel(unread, "CANCELLED");
+    if (unread === undefined) return;
+    this.#forget(unread);
+    this.#context.out.reset(stream, "CANCELLED");
+    if (!unread.fin) this.#context.out.stop(stream, "CANCELLED");
   }
 
   /** The peer's SETUP is there: reads what has waited for it, in the order of arrival. */
@@ -184,15 +188,16 @@ export class UnreadStreams {
     return true;
   }
 
+  /** There is no room for a stream; what may have become a request is answered as one. */
   #refuse(unread: UnreadStream): void {
-    this.#cancel(unread, "EXCESSIVE_LOAD");
-  }
-
-  #cancel(unread: UnreadStream, code: StreamResetName): void {
     const { stream, kind, fin } = unread;
     this.#forget(unread);
-    if (kind === "bidi") this.#context.out.reset(stream, code);
-    if (!fin) this.#context.out.stop(stream, code);
+    const { out, options } = this.#context;
+    if (kind === "bidi") {
+      const error = overloadRefusal(options, "the request takes too much room");
+      out.send(stream, encodeControlMessage(error, options.draft), true);
+    }
+    if (!fin) out.stop(stream, "EXCESSIVE_LOAD");
   }
 
   #forget(unread: UnreadStream): void {

@@ -359,14 +359,27 @@ describe("FIN", () => {
     const { driven, request } = asked("SUBSCRIBE");
     driven.say(request, messages.SUBSCRIBE_OK).finish(request);
     assert.equal(driven.last("requestCancelled").cause, "FIN");
-    for (const answered of [false, true]) {
+    for (const finishesFirst of [false, true]) {
       const publisher = readyServer();
       const publish = publisher.request(requestBytes("PUBLISH", 0n));
-      if (answered) publisher.take(publisher.core.send(publish, messages.REQUEST_OK, 0));
-      publisher.finish(publish);
+      if (finishesFirst) publisher.finish(publish);
+      assert.deepEqual(publisher.eventsOf("requestCancelled"), []);
+      publisher.take(publisher.core.send(publish, messages.REQUEST_OK, 0));
+      if (!finishesFirst) publisher.finish(publish);
       assert.equal(publisher.last("requestCancelled").cause, "FIN");
       assert.deepEqual(publisher.cuts(publish), ["reset 1"]);
+      assert.equal(publisher.core.openRequests, 0);
     }
+  });
+
+  test("right after a PUBLISH leaves it its refusal", () => {
+    const publisher = readyServer();
+    const publish = publisher.request(requestBytes("PUBLISH", 0n));
+    publisher.finish(publish);
+    publisher.take(publisher.core.refuse(publish, messages.REQUEST_ERROR, 0));
+    assert.match(publisher.sent(publish), /^05.* fin$/);
+    assert.deepEqual(publisher.cuts(publish), []);
+    assert.equal(publisher.core.openRequests, 0);
   });
 
   test("of a subscriber ends nothing", () => {

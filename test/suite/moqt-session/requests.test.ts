@@ -466,13 +466,21 @@ describe("limits on requests", () => {
     assert.equal(driven.closed, "INVALID_REQUEST_ID");
   });
 
-  test("on the length of a message cancel its request only", () => {
+  test("on the length of a message refuse its request only, by a message [LB-SEC-28]", () => {
     const bytes = requestBytes("SUBSCRIBE", 0n);
     const code = resetCode("EXCESSIVE_LOAD");
-    const driven = readyServer({ limits: { messageBytes: bytes.length - 1 } });
-    for (const cutOff of [3, bytes.length]) {
+    const random = [0, 0.999];
+    const driven = readyServer({
+      limits: { messageBytes: bytes.length - 1, overloadRetry: 1000 },
+      random: () => random.shift() ?? 0,
+    });
+    for (const [cutOff, retry] of [
+      [3, "83e9"],
+      [bytes.length, "85dd"],
+    ] as const) {
       const request = driven.request(bytes.subarray(0, cutOff));
-      assert.deepEqual(driven.cuts(request), [`reset ${code}`, `stop ${code}`]);
+      assert.match(driven.sent(request), new RegExp(`^05[0-9a-f]{4}09${retry}.* fin$`));
+      assert.deepEqual(driven.cuts(request), [`stop ${code}`]);
     }
     assert.equal(driven.closed, undefined);
     const exact = readyServer({ limits: { messageBytes: bytes.length } });
@@ -481,7 +489,12 @@ describe("limits on requests", () => {
     const later = exact.request(requestBytes("SUBSCRIBE", 2n));
     exact.feed(later, "0200ff");
     assert.equal(exact.last("requestCancelled").cause, "LIMIT");
-    assert.deepEqual(exact.cuts(later), [`reset ${code}`, `stop ${code}`]);
+    assert.match(exact.sent(later), /^05[0-9a-f]{4}09.* fin$/);
+    assert.deepEqual(exact.cuts(later), [`stop ${code}`]);
+    const granted = exact.request(requestBytes("SUBSCRIBE_NAMESPACE", 4n));
+    exact.take(exact.core.send(granted, ok, 0));
+    exact.feed(granted, "0200ff");
+    assert.deepEqual(exact.cuts(granted), [`reset ${code}`, `stop ${code}`]);
   });
 
   test("on the length of a message close the session for the control stream", () => {
@@ -490,14 +503,15 @@ describe("limits on requests", () => {
     assert.equal(driven.closed, "INTERNAL_ERROR");
   });
 
-  test("on incomplete messages cancel the request that exceeds them", () => {
+  test("on incomplete messages refuse the request that exceeds them", () => {
     const exact = readyServer({ limits: { bufferedBytes: 5 } });
     assert.deepEqual(exact.cuts(exact.request("03000a0001")), []);
     const driven = readyServer({ limits: { bufferedBytes: 10 } });
     const first = driven.request("03000a0001");
     const second = driven.request("03000a00014c");
     assert.deepEqual(driven.cuts(first), []);
-    assert.equal(driven.cuts(second).length, 2);
+    assert.match(driven.sent(second), /^05[0-9a-f]{4}09.* fin$/);
+    assert.equal(driven.cuts(second).length, 1);
     assert.equal(driven.core.bufferedBytes, 5);
     driven.feed(first, requestBytes("SUBSCRIBE", 0n).subarray(5));
     assert.equal(driven.core.bufferedBytes, 0);
@@ -506,12 +520,13 @@ describe("limits on requests", () => {
     assert.equal(driven.last("requestCancelled").cause, "LIMIT");
   });
 
-  test("on incomplete streams cancel the one that exceeds them", () => {
+  test("on incomplete streams refuse the one that exceeds them", () => {
     const driven = readyServer({ limits: { unreadStreams: 1 } });
     const first = driven.request("03");
     const second = driven.open("bidi");
     const uni = driven.open("uni");
-    assert.equal(driven.cuts(second).length, 2);
+    assert.match(driven.sent(second), /^05[0-9a-f]{4}09.* fin$/);
+    assert.equal(driven.cuts(second).length, 1);
     assert.equal(driven.cuts(uni).length, 1);
     driven.feed(first, requestBytes("SUBSCRIBE", 0n).subarray(1));
     driven.request(requestBytes("SUBSCRIBE", 2n));

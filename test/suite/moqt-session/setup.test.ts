@@ -271,7 +271,7 @@ describe("requests and data before SETUP", () => {
     }
   });
 
-  test("are cancelled where they exceed the buffer, and the session lives [SU-07]", () => {
+  test("are refused where they exceed the buffer, and the session lives [SU-07]", () => {
     const driven = new Driven({ limits: { bufferedBytes: 40 } });
     const kept = driven.request(subscribe);
     const data = driven.open("uni");
@@ -279,19 +279,21 @@ describe("requests and data before SETUP", () => {
     const refused = driven.request(concatBytes(subscribe, subscribe, subscribe));
     const code = resetCode("EXCESSIVE_LOAD");
     assert.deepEqual(driven.cuts(data), [`stop ${code}`]);
-    assert.deepEqual(driven.cuts(refused), [`reset ${code}`, `stop ${code}`]);
+    assert.match(driven.sent(refused), /^05[0-9a-f]{4}09.* fin$/);
+    assert.deepEqual(driven.cuts(refused), [`stop ${code}`]);
     assert.ok(driven.core.bufferedBytes <= 40);
     driven.setup();
     assert.equal(driven.last("request").request, kept);
     assert.equal(driven.closed, undefined);
   });
 
-  test("are cancelled where there are too many streams, but for the control stream [SU-07]", () => {
+  test("are refused where there are too many streams, but for the control stream [SU-07]", () => {
     const driven = new Driven({ limits: { unreadStreams: 2 } });
     const requests = [0n, 2n, 4n].map((id) => driven.request(requestBytes("SUBSCRIBE", id)));
     const code = resetCode("EXCESSIVE_LOAD");
     const third = requests[2] as number;
-    assert.deepEqual(driven.cuts(third), [`reset ${code}`, `stop ${code}`]);
+    assert.match(driven.sent(third), /^05[0-9a-f]{4}09.* fin$/);
+    assert.deepEqual(driven.cuts(third), [`stop ${code}`]);
     const data = driven.open("uni");
     driven.feed(data, "05");
     assert.deepEqual(driven.cuts(data), [`stop ${code}`]);
