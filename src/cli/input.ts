@@ -5,7 +5,8 @@
  * @module
  */
 
-import { createReadStream } from "node:fs";
+import { constants, createReadStream } from "node:fs";
+import { access, stat } from "node:fs/promises";
 import process from "node:process";
 import { InputError } from "./errors.ts";
 import { messageStyle, tell } from "./terminal.ts";
@@ -48,6 +49,22 @@ export async function readBytes(path: string): Promise<Uint8Array> {
     offset += chunk.length;
   }
   return bytes;
+}
+
+/**
+ * Looks whether a file could be read, without reading any of it.
+ *
+ * @throws {InputError} it is not there, is a directory, or is not readable
+ */
+export async function expectReadable(path: string): Promise<void> {
+  try {
+    await access(path, constants.R_OK);
+    if ((await stat(path)).isDirectory()) {
+      throw Object.assign(new Error("a directory"), { code: "EISDIR" });
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
 }
 
 /**

@@ -56,6 +56,8 @@ export class LocalTrack {
   readonly #legs = new Set<OutgoingLeg>();
   readonly #groups = new Set<GroupWriter>();
   #largest: Location | undefined;
+  #unsent = 0;
+  #lost = 0;
   #nextGroup: bigint;
   #wanted = Promise.withResolvers<void>();
   #isEnded = false;
@@ -77,6 +79,16 @@ export class LocalTrack {
   /** The largest object that was published, whether or not anybody got it. */
   get largest(): Location | undefined {
     return this.#largest;
+  }
+
+  /** Objects of groups that were not sent to anybody in full. */
+  get unsent(): number {
+    return this.#unsent;
+  }
+
+  /** Subscribers that were lost with their session, and maybe with what was on its way to them. */
+  get lost(): number {
+    return this.#lost;
   }
 
   /** Whether anybody gets what is published now. */
@@ -107,6 +119,9 @@ export class LocalTrack {
     if (groupId >= this.#nextGroup) this.#nextGroup = groupId + 1n;
     const writer = new GroupWriter(groupId, options, this.#legs, {
       written: (objectId) => this.#note(groupId, objectId),
+      unsent: () => {
+        this.#unsent++;
+      },
       ended: () => this.#groups.delete(writer),
     });
     this.#groups.add(writer);
@@ -166,7 +181,10 @@ export class LocalTrack {
   /** Somebody gets the track from now on. */
   add(leg: OutgoingLeg): void {
     this.#legs.add(leg);
-    void leg.ended.then(() => this.#legs.delete(leg));
+    void leg.ended.then((end) => {
+      this.#legs.delete(leg);
+      if (end.how === "closed" && end.close.by !== "local") this.#lost++;
+    });
     this.#wake();
   }
 
@@ -190,6 +208,8 @@ export interface TrackOptions {
 
 interface GroupEvents {
   written(objectId: bigint): void;
+  /** An object that was written went to nobody. */
+  unsent(): void;
   ended(): void;
 }
 
@@ -241,7 +261,9 @@ export class GroupWriter {
       ...(properties === undefined ? {} : { properties }),
     };
     await this.#next(async () => {
-      await Promise.all([...this.#legs].map((leg) => this.#writeTo(leg, written, isFirst)));
+      const legs = [...this.#legs];
+      const sent = await Promise.all(legs.map((leg) => this.#writeTo(leg, written, isFirst)));
+      if (!sent.includes(true)) this.#events.unsent();
     });
   }
 
@@ -268,20 +290,21 @@ export class GroupWriter {
     return this.#last;
   }
 
-  async #writeTo(leg: OutgoingLeg, object: SubgroupObject, isFirst: boolean): Promise<void> {
+  /** @returns whether the leg took it */
+  async #writeTo(leg: OutgoingLeg, object: SubgroupObject, isFirst: boolean): Promise<boolean> {
     const isWanted = leg.wants(this.groupId, object.objectId);
     if (this.#subgroups.has(leg)) {
       const subgroup = this.#subgroups.get(leg);
+      if (isWanted) return (await subgroup?.write(object)) === true;
       // A stream that leaves something out must not end as if it were complete.
-      if (isWanted) await subgroup?.write(object);
-      else subgroup?.reset();
-      return;
+      subgroup?.reset();
+      return false;
     }
-    if (!isWanted || this.#isAborted || leg.isRetired || this.#goesOnElsewhere()) return;
+    if (!isWanted || this.#isAborted || leg.isRetired || this.#goesOnElsewhere()) return false;
     const subgroup = await leg.open(this.#header(isFirst));
     this.#subgroups.set(leg, subgroup);
     if (this.#isAborted) subgroup?.reset();
-    await subgroup?.write(object);
+    return (await subgroup?.write(object)) === true;
   }
 
   /** A group that was begun on a leg which another has replaced ends there. */

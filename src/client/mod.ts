@@ -19,6 +19,7 @@ export type {
   NewObject,
   TrackOptions,
 } from "./local-track.ts";
+export { LocationOrder, type LocationOrderOptions } from "./location-order.ts";
 export type { NamespaceChange } from "./namespace-changes.ts";
 export type { NamespaceSubscription, PrefixOptions } from "./namespace-subscription.ts";
 export type { ReceivedObject } from "./object-feed.ts";

@@ -196,13 +196,17 @@ export class OutgoingSubgroup {
     return this.#isOver;
   }
 
-  /** Sends an object; resolves when there is room for more. Does nothing once it is over. */
-  async write(object: SubgroupObject): Promise<void> {
-    if (this.#isOver) return;
+  /**
+   * Sends an object; resolves when there is room for more. Does nothing once it is over.
+   *
+   * @returns whether the transport took it
+   */
+  async write(object: SubgroupObject): Promise<boolean> {
+    if (this.#isOver) return false;
     const bytes = this.#writer.encode(object);
     const header = this.#header;
     this.#header = undefined;
-    await this.#attempt(
+    return await this.#attempt(
       this.#stream.write(header === undefined ? bytes : concatBytes(header, bytes)),
     );
   }
@@ -222,12 +226,14 @@ export class OutgoingSubgroup {
   }
 
   /** A subscriber may stop a stream, or be gone: the track goes on without it. */
-  async #attempt(writing: Promise<void>): Promise<void> {
+  async #attempt(writing: Promise<void>): Promise<boolean> {
     try {
       await writing;
+      return true;
     } catch (error) {
       if (!(error instanceof QuicError)) throw error;
       this.#finish();
+      return false;
     }
   }
 

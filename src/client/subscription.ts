@@ -83,6 +83,11 @@ export class Subscription implements AsyncIterable<ReceivedObject, undefined> {
     return this.#feed.delivered.largest;
   }
 
+  /** The ID of the last object of a group; `undefined` while that has not come, or long after. */
+  lastObjectOf(groupId: bigint): bigint | undefined {
+    return this.#feed.lastObjectOf(groupId);
+  }
+
   /** Ends the subscription; what has arrived can still be read. */
   cancel(): void {
     this.#cancel();

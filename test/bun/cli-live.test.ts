@@ -126,6 +126,28 @@ for (const [runtime, run] of Object.entries(runtimes)) {
   });
 }
 
+describe("lines that are published fast", () => {
+  test("are printed as they were, although each group is a stream of its own", async () => {
+    await inFolder(async (folder) => {
+      const text = Array.from({ length: 400 }, (_, i) => `line ${i} ${"x".repeat(i * 7)}\n`).join(
+        "",
+      );
+      const file = join(folder, "text");
+      await Bun.write(file, text);
+      for (const group of ["1", "7"]) {
+        const name = `fast_${group}`;
+        const subscribing = yard(["sub", service, "example.2ecom-m1", name, ...trust]);
+        await seen("SUBSCRIBE", `example.2ecom-m1--${name}`);
+        const options = ["--group", group, ...trust];
+        const published = await yard(["pub", service, "example.2ecom-m1", name, file, ...options]);
+        expect(published.status).toBe(0);
+        const { stdout } = await subscribing;
+        expect(stdout === text).toBe(true);
+      }
+    });
+  });
+});
+
 describe("yard namespaces", () => {
   test("tells of namespaces that are announced, and of those that go", async () => {
     const announcing = launchYard(
@@ -322,6 +344,31 @@ describe("yard pub", () => {
     expect(run.stderr).toContain("published 2 objects in 1 group\n");
   });
 
+  test("does not call it a success where what it published was lost on the way", async () => {
+    const relay = new Relay({ name: "r9", network: new RelayNetwork() });
+    const own = await listen(relay, { certificateDirectory });
+    const options = ["--chunk", "1000", "--interval", "20", ...trust];
+    const name = ["example.2ecom-m1", "lost"];
+    const subscribing = launchYard("sub", own.uri, ...name, "--json", ...trust);
+    const publishing = launchYard(
+      "pub",
+      own.uri,
+      ...name,
+      "/dev/zero",
+      "--count",
+      "50",
+      ...options,
+    );
+    await subscribing.printed(/"payload"/);
+    // Its sessions end; under the same address, it takes new ones.
+    relay.fail();
+    expect(await publishing.exited).toBe(1);
+    expect(publishing.output()).toContain("a connection was lost");
+    subscribing.kill("SIGINT");
+    await subscribing.exited;
+    await own.close();
+  });
+
   test("says what is wrong with the file", async () => {
     const run = await yard([
       "pub",
@@ -333,6 +380,7 @@ describe("yard pub", () => {
     ]);
     expect(run.status).toBe(1);
     expect(run.stderr).toContain("/nowhere/at/all: no such file");
+    expect(run.stderr).not.toContain("connecting");
   });
 });
 

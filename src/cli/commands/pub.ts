@@ -5,7 +5,7 @@ import type { Client, GroupWriter, LocalTrack, PublishOptions } from "../../clie
 import { parseName } from "../../moqt/mod.ts";
 import { command } from "../command.ts";
 import { exitStatus } from "../errors.ts";
-import { sourceName, unreadable } from "../input.ts";
+import { expectReadable, sourceName, unreadable } from "../input.ts";
 import { liveOptions, uriArgument, withClient } from "../live.ts";
 import { readNameArgument } from "../name-argument.ts";
 import { countOption } from "../option-values.ts";
@@ -64,6 +64,8 @@ export const pub = command({
       count: values.count === undefined ? Infinity : countOption("--count", values.count),
     };
     const size = values.chunk === undefined ? undefined : countOption("--chunk", values.chunk);
+    if (values.file !== "-") await expectReadable(values.file);
+    let isWhole = true;
     const end = await withClient(values, async ({ client, signal }) => {
       const options = { trackNamespace, trackName, firstGroup: BigInt(Date.now()), signal };
       const published = values.announce
@@ -75,6 +77,8 @@ export const pub = command({
       try {
         const pieces = size === undefined ? lines(input) : chunks(input, size);
         tell(await publishAll(published, pieces, settings, signal));
+        await published.end();
+        isWhole = tellLosses(published);
       } catch (error) {
         throw isUnreadable(error) ? unreadable(sourceName(values.file), error) : error;
       } finally {
@@ -84,9 +88,16 @@ export const pub = command({
       }
     });
     if (end === "time-up") tell("the time is up");
-    return end === "time-up" ? exitStatus.invalidInput : exitStatus.success;
+    return end === "time-up" || !isWhole ? exitStatus.invalidInput : exitStatus.success;
   },
 });
+
+/** @returns whether nothing was lost, as far as a publisher can know */
+function tellLosses({ unsent, lost }: LocalTrack): boolean {
+  if (unsent > 0) tell(`${amount(unsent, "object")} went to nobody`);
+  if (lost > 0) tell("a connection was lost: what was on its way may not have arrived");
+  return unsent === 0 && lost === 0;
+}
 
 /** Whether the system would not let us read the input. */
 function isUnreadable(error: unknown): boolean {

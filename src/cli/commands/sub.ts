@@ -1,8 +1,9 @@
 import { toHex, utf8 } from "../../bytes.ts";
-import type { ReceivedObject, Subscription } from "../../client/mod.ts";
+import type { ReceivedObject } from "../../client/mod.ts";
 import { parseName } from "../../moqt/mod.ts";
 import { command } from "../command.ts";
 import { exitStatus } from "../errors.ts";
+import { inOrder } from "../in-order.ts";
 import { liveOptions, uriArgument, withClient } from "../live.ts";
 import { readNameArgument } from "../name-argument.ts";
 import { countOption, secondsOption } from "../option-values.ts";
@@ -18,6 +19,7 @@ export const sub = command({
     name: { type: "positional", description: "its Track Name, in MOQT text form" },
     json: { type: "boolean", description: "print a line of JSON for each object" },
     count: { type: "string", valueHint: "N", description: "end after this many objects" },
+    unordered: { type: "boolean", description: "print objects as they arrive, in any order" },
     wait: {
       type: "string",
       valueHint: "SECONDS",
@@ -28,6 +30,9 @@ export const sub = command({
   },
   details: [
     "Payloads go to standard output as they are, what happens on the way to standard error.\n" +
+      "Objects are printed in the order of their groups and, within those, of their IDs. One that\n" +
+      "is missing is waited for half a second, or until 16 MiB wait behind it; one that comes after\n" +
+      "all is left out, which is told in the end. --unordered waits for nothing.\n" +
       "Follows redirects, and comes back to the service when a relay drains or is lost. On this\n" +
       "machine, the certificate for development of npm start is accepted.",
   ],
@@ -45,7 +50,8 @@ export const sub = command({
       const options = { trackNamespace, trackName, rendezvousTimeout, signal };
       const subscription = await client.subscribe(options);
       isSubscribed = true;
-      const printed = await printObjects(subscription, values.json, count);
+      const objects = values.unordered ? subscription : inOrder(subscription);
+      const printed = await printObjects(objects, values.json, count);
       if (printed === count) return;
       const { status, reason, error } = await subscription.ended;
       if (error !== undefined) throw error;
@@ -59,12 +65,12 @@ export const sub = command({
 
 /** @returns how many were printed */
 async function printObjects(
-  subscription: Subscription,
+  objects: AsyncIterable<ReceivedObject>,
   json: boolean,
   count: number | undefined,
 ): Promise<number> {
   let printed = 0;
-  for await (const object of subscription) {
+  for await (const object of objects) {
     await writeOut(json ? utf8(`${JSON.stringify(objectToJson(object))}\n`) : object.payload);
     printed++;
     if (printed === count) break;
