@@ -442,7 +442,7 @@ async function withNeighbour(
 
 function violations(scenario: Scenario): void {
   scenario(
-    "a request that breaks a rule closes its session, and no other [RQ-01, RQ-04, RQ-05, RQ-07, RQ-11, NS-03, NS-08, NS-10, NS-13, GA-09]",
+    "a request that breaks a rule closes its session, and no other [RQ-01, RQ-04, RQ-05, RQ-07, RQ-11, NS-03, NS-08, NS-10, NS-13]",
     async (bed) => {
       const requestsThatClose: readonly (readonly [string, SessionErrorName])[] = [
         [vector("rid-odd"), "INVALID_REQUEST_ID"],
@@ -527,6 +527,36 @@ function violations(scenario: Scenario): void {
       await peer.closedWith("PROTOCOL_VIOLATION");
     }
   });
+
+  scenario("STOP_SENDING for our control stream closes the session [SU-09]", async (bed) => {
+    const peer = await bed.connect();
+    await peer.setup();
+    await assertServes(peer, 0);
+    const control = await peer.transport.accept();
+    await control?.read();
+    control?.stopSending(0x1n);
+    // Where a stop shows only in what is written next, that is the GOAWAY. The stop is there once a
+    // request that was made after it is answered, unless that ended the session.
+    await assertServes(peer, 2).catch(() => {});
+    void bed.server.drain(60_000);
+    await peer.closedWith("PROTOCOL_VIOLATION");
+  });
+
+  scenario(
+    "a GOAWAY that opens a stream makes no control stream of it, and the session ends for want of SETUP [GA-09]",
+    async (bed) => {
+      // As the type of a unidirectional stream, its type says SUBGROUP_HEADER.
+      const early = await bed.connect();
+      await early.uni(vector("ga"));
+      const late = await bed.client();
+      await late.uni(vector("ga"));
+      await assertServes(late, 0);
+      bed.clock.advance(500);
+      await early.closedWith("CONTROL_MESSAGE_TIMEOUT");
+      await assertServes(late, 2);
+    },
+    { limits: { setupTimeout: 500 } },
+  );
 
   scenario("an empty GOAWAY of the client changes nothing here [LB-KEY-23]", async (bed) => {
     const peer = await bed.connect();

@@ -85,7 +85,7 @@ describe("GOAWAY of the peer on its control stream", () => {
     }
   });
 
-  test("comes after SETUP, and nowhere but on control and request streams [GA-09]", () => {
+  test("opens no stream: it breaks a rule on a bidirectional one, and is no GOAWAY on the other [GA-09]", () => {
     for (const draft of allDrafts) {
       const bidi = readyServer({ draft });
       bidi.request(vector("ga"));
