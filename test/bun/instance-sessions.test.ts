@@ -11,6 +11,7 @@ import { connectQmux } from "../../src/transport/qmux.ts";
 import { quicTransport } from "../../src/transport/quic.ts";
 import type { Transport } from "../../src/transport/transport.ts";
 import type { SessionAddresses } from "../../workers/serve.ts";
+import { tcpClient, tlsClient } from "../listeners/connections.ts";
 import { RawPeer } from "../support/raw-peer.ts";
 import { requestBytes } from "../support/redirect-bed.ts";
 import {
@@ -109,6 +110,17 @@ for (const [runtime, command] of Object.entries(commands)) {
         }
       });
     }, 30_000);
+
+    test("ends on SIGTERM although clients of the TCP port say and read nothing", async () => {
+      const ports = { YARDMASTER_MOQT_TCP_PORT: "0", YARDMASTER_DRAIN_TIMEOUT: "0.2" };
+      await withInstance(command, ports, async ({ process, sessions }) => {
+        const port = portOf(sessions.webTransportOverTcp);
+        const clients = [await tcpClient(port), await tlsClient(port, "paused")];
+        process.kill("SIGTERM");
+        expect(await process.exited).toBe(0);
+        for (const client of clients) client.destroy();
+      });
+    }, 15_000);
 
     test("asks its clients to leave on SIGTERM, and ends when they have left [GA-10]", async () => {
       await withInstance(command, {}, async ({ process, sessions }) => {
