@@ -24,6 +24,7 @@ export interface RunningProcess {
   output(): string;
   /** Waits until it printed something that `pattern` matches; fails when it ends before. */
   printed(pattern: RegExp): Promise<RegExpMatchArray>;
+  /** SIGKILL ends whatever it started as well; the others reach the process alone. */
   kill(signal: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
   readonly exited: Promise<number>;
 }
@@ -38,6 +39,8 @@ export function launch(
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
+    // A process group of its own, so that nothing of it outlives a test.
+    detached: true,
   });
   let output = "";
   const waiting = new Set<() => void>();
@@ -68,9 +71,21 @@ export function launch(
         look();
       });
     },
-    kill: (signal) => child.kill(signal),
+    kill(signal) {
+      if (signal !== "SIGKILL") child.kill(signal);
+      else killGroup(child.pid);
+    },
     exited,
   };
+}
+
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, "SIGKILL");
+  } catch (error) {
+    // It is gone, and all that it started.
+    if ((error as { code?: string }).code !== "ESRCH") throw error;
+  }
 }
 
 /** Asks again until `answer` holds; for effects that arrive in the background. */
