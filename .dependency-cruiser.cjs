@@ -12,10 +12,13 @@ const rooms = [
   "transport",
   "session",
   "client",
+  "report",
   "moq-lb",
   "hono",
+  "metrics",
   "instance",
   "store",
+  "agent",
   "cli",
 ];
 const cores = [
@@ -25,8 +28,10 @@ const cores = [
   "routing",
   "http3",
   "session",
+  "report",
   "moq-lb",
   "hono",
+  "metrics",
   "instance",
 ];
 const outside = "workers/|test/|bench/|scripts/";
