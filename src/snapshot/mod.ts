@@ -18,6 +18,7 @@ export {
 } from "./envelope.ts";
 export {
   envelopeTooLarge,
+  invalidSnapshot,
   SnapshotError,
   type SnapshotErrorCode,
   type TextPosition,
@@ -25,6 +26,10 @@ export {
 export { type HolderStatus, SnapshotHolder } from "./holder.ts";
 export type { SnapshotHolderOptions, Timers } from "./holder-options.ts";
 export {
+  type JsonBytes,
+  type JsonCandidate,
+  type JsonRelay,
+  type JsonRoute,
   type JsonSnapshot,
   parseDiagnosticSnapshot,
   parseSnapshot,
@@ -69,6 +74,7 @@ export {
   storeFromUnstorage,
   versionKey,
 } from "./store.ts";
+export { readJson } from "./text.ts";
 export { normaliseUri, sameServiceUri, serviceUrisFault } from "./uri.ts";
 export { type ValidationOptions, validateSnapshot } from "./validate.ts";
 export { decodeSnapshot, encodeSnapshot } from "./wire.ts";

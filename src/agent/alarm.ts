@@ -1,0 +1,29 @@
+/**
+ * What operators have to look at, for as long as it lasts.
+ *
+ * - `STORE_FAILED`: the store does not answer, or not with what was put there
+ * - `LEASE_LOST`: another agent publishes from this store
+ * - `PROBE_CAP`: more relays fail than probes may take out
+ * - `AGE_AT_RISK`: the current version is over half of the maximum age old
+ * - `CLOCK_JUMPED`: the clock of this machine was set by more than a signer may be ahead
+ * - `HISTORY_DAMAGED`: a version of the history, or the current one, is not as it was published
+ * - `NOTHING_PUBLISHED`: the store has no version that a trusted key vouches for
+ * - `POOL_FILE`: the pool file was changed and is not valid
+ */
+export type AlarmCode =
+  | "STORE_FAILED"
+  | "LEASE_LOST"
+  | "PROBE_CAP"
+  | "AGE_AT_RISK"
+  | "CLOCK_JUMPED"
+  | "HISTORY_DAMAGED"
+  | "NOTHING_PUBLISHED"
+  | "POOL_FILE";
+
+export interface Alarm {
+  readonly code: AlarmCode;
+  /** Milliseconds of the Unix epoch. */
+  readonly since: number;
+  /** Safe to print. */
+  readonly message: string;
+}

@@ -1,0 +1,35 @@
+/**
+ * The Configuration Agent: pool, signed and versioned snapshots, history, operators' actions.
+ *
+ * @module
+ */
+
+export * from "./action.ts";
+export type {
+  Agent,
+  AgentRole,
+  AgentSettings,
+  HistoryOptions,
+  Published,
+  RelayState,
+} from "./agent.ts";
+export type { Alarm, AlarmCode } from "./alarm.ts";
+export { AgentError, type AgentErrorCode } from "./errors.ts";
+export type { AgentEvent } from "./event.ts";
+export {
+  type Cause,
+  causes,
+  type HistoryEntry,
+  type HistoryOperator,
+  type Refusal,
+} from "./history.ts";
+export {
+  type Pool,
+  type PoolJson,
+  type PoolRelayJson,
+  type ProbeJson,
+  parsePool,
+  probeOf,
+  probesOf,
+} from "./pool.ts";
+export type { ProbeTarget } from "./probe-target.ts";
