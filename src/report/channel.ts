@@ -1,0 +1,129 @@
+/**
+ * The two ways of a report to the agent: over HTTP, which answers, and through the store, which
+ * edge workers share with it.
+ *
+ * @module
+ */
+
+import { utf8 } from "../bytes.ts";
+import type { SnapshotStore, TrustedKeys } from "../snapshot/mod.ts";
+import { agentBase, type Fetch } from "./address.ts";
+import { discard, readBody } from "./body.ts";
+import { ReportError } from "./errors.ts";
+import { isInstanceId, maximumReportLength } from "./instance-report.ts";
+import { maximumReceiptLength, type ReceiptClaims, verifyReceipt } from "./receipt.ts";
+
+/** Takes signed reports. */
+export interface ReportChannel {
+  readonly kind: "agent" | "store";
+  /**
+   * Hands a signed report over.
+   *
+   * @returns what the agent answered, where the channel has answers
+   * @throws {ReportError}
+   */
+  send(jws: string): Promise<ReceiptClaims | undefined>;
+}
+
+/** Milliseconds that the agent has to answer in. */
+const patience = 10_000;
+
+/**
+ * Reports over HTTP: `POST /v1/reports`. Redirects are not followed, since a report is for nobody
+ * else.
+ *
+ * @throws {ReportError} `INVALID_CONFIGURATION`
+ */
+export function agentChannel(options: {
+  readonly url: string;
+  readonly trustedKeys: TrustedKeys;
+  readonly fetch?: Fetch;
+}): ReportChannel {
+  const { trustedKeys, fetch = globalThis.fetch } = options;
+  const address = `${agentBase(options.url)}/v1/reports`;
+  return {
+    kind: "agent",
+    async send(jws) {
+      const { ok, status, body } = await post(fetch, address, jws);
+      if (!ok) throw refusal(status, body);
+      return await verifyReceipt(body, jws, trustedKeys);
+    },
+  };
+}
+
+async function post(
+  fetch: Fetch,
+  address: string,
+  jws: string,
+): Promise<{ readonly ok: boolean; readonly status: number; readonly body: string }> {
+  try {
+    const response = await fetch(address, {
+      method: "POST",
+      headers: { "content-type": "application/jose" },
+      body: jws,
+      redirect: "manual",
+      signal: AbortSignal.timeout(patience),
+    });
+    const { ok, status } = response;
+    const body = await readBody(response, maximumReceiptLength);
+    if (body === undefined) discard(response);
+    return { ok, status, body: new TextDecoder().decode(body ?? new Uint8Array(0)) };
+  } catch (cause) {
+    throw new ReportError("AGENT_UNREACHABLE", "the agent could not be reached", cause);
+  }
+}
+
+/** What an agent says that takes no report is not signed: it is told, and nothing follows from it. */
+function refusal(status: number, body: string): ReportError {
+  let code: unknown;
+  try {
+    code = (JSON.parse(body) as { readonly code?: unknown } | null)?.code;
+  } catch {
+    // Not a problem of RFC 9457: the status has to do.
+  }
+  const reason = typeof code === "string" && /^[A-Z][A-Z_]{0,63}$/.test(code) ? ` (${code})` : "";
+  return new ReportError("AGENT_REFUSED", `the agent answered ${status}${reason}`);
+}
+
+/** Where an instance leaves its report for the agent to find. */
+export function reportKey(instanceId: string): string {
+  if (!isInstanceId(instanceId)) {
+    throw new ReportError("INVALID_CONFIGURATION", "this cannot name an instance");
+  }
+  return `moq-lb:report:${instanceId}`;
+}
+
+/**
+ * Reports through the store. The agent's side is proven by the snapshots that it puts there; it
+ * writes no answer.
+ */
+export function storeChannel(options: {
+  readonly instanceId: string;
+  readonly store: SnapshotStore;
+}): ReportChannel {
+  const { store } = options;
+  const key = reportKey(options.instanceId);
+  if (store.set === undefined) {
+    throw new ReportError("INVALID_CONFIGURATION", "the store of reports cannot be written to");
+  }
+  return {
+    kind: "store",
+    async send(jws) {
+      try {
+        await store.set?.(key, utf8(jws));
+      } catch (cause) {
+        throw new ReportError("STORE_FAILED", "the store did not take the report", cause);
+      }
+      return undefined;
+    },
+  };
+}
+
+/** The signed report of an instance in the store, if there is one. */
+export async function storedReport(
+  store: SnapshotStore,
+  instanceId: string,
+): Promise<string | undefined> {
+  const bytes = await store.get(reportKey(instanceId), maximumReportLength);
+  return bytes && new TextDecoder().decode(bytes);
+}
