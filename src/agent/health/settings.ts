@@ -45,11 +45,8 @@ const LONGEST_DELAY = 0x7fff_ffff;
  * @throws {HealthError} INVALID_OPTION, with everything that is wrong
  */
 export function healthSettings(given: Partial<HealthSettings> = {}): HealthSettings {
-  const settings = { ...defaults };
-  for (const name of Object.keys(defaults) as (keyof HealthSettings)[]) {
-    const value = given[name];
-    if (value !== undefined) settings[name] = value;
-  }
+  const named = Object.entries(given).filter(([, value]) => value !== undefined);
+  const settings: HealthSettings = { ...defaults, ...Object.fromEntries(named) };
   const faults = [
     ...(["interval", "timeout", "hintTtl"] as const)
       .filter((name) => !isBetween(settings[name], 1, LONGEST_DELAY))
