@@ -75,6 +75,8 @@ export interface ConnectQuicOptions extends QuicTransportOptions {
   readonly ca?: string;
   /** Milliseconds for the handshake; default 10,000. */
   readonly connectTimeout?: number;
+  /** Gives the attempt up: it rejects with the reason of the signal. */
+  readonly signal?: AbortSignal;
 }
 
 /** Why a server turned a client away before a handshake. */

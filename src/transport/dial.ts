@@ -29,6 +29,8 @@ export interface DialOptions {
   readonly connectTimeout?: number;
   /** Milliseconds after which HTTP/2 is tried beside HTTP/3; default 1,500. */
   readonly fallbackDelay?: number;
+  /** Whether HTTP/2 is tried at all; default true. */
+  readonly fallback?: boolean;
   /** Milliseconds of silence after which the server counts as gone, while it is pinged; default 30,000. */
   readonly idleTimeout?: number;
   /** Which QUIC stack to use; default the runtime's. */
@@ -127,7 +129,7 @@ async function dialQuic(dialling: Dialling): Promise<Transport> {
 async function connectQuic(dialling: Dialling, alpn: readonly string[]) {
   const { connectQuic: connect } = await import("../quic/open.ts");
   const { url, options, connectTimeout, idleTimeout } = dialling;
-  const { certificateHashes, ca, backend } = options;
+  const { certificateHashes, ca, backend, signal } = options;
   return await connect({
     hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
     port: url.port === "" ? 443 : Number(url.port),
@@ -138,6 +140,7 @@ async function connectQuic(dialling: Dialling, alpn: readonly string[]) {
     ...(certificateHashes && { certificateHashes }),
     ...(ca !== undefined && { ca }),
     ...(backend && { backend }),
+    ...(signal && { signal }),
   });
 }
 
@@ -154,10 +157,10 @@ async function dialQmux({ url, protocols, headers, options, ...times }: Dialling
 
 /** HTTP/3, and HTTP/2 some time later or after a failure; the first session that opens counts. */
 async function dialWebTransport(dialling: Dialling): Promise<Transport> {
-  const { fallbackDelay = 1_500, ca } = dialling.options;
+  const { fallbackDelay = 1_500, fallback = true, ca } = dialling.options;
   const http3 = dialHttp3(dialling);
   // Authorities cannot be named over HTTP/2.
-  if (ca !== undefined) return await http3;
+  if (ca !== undefined || !fallback) return await http3;
   const early = await within(fallbackDelay, http3);
   if (early !== undefined && "session" in early) return early.session;
   if (early !== undefined && isRefusal(early.error)) throw early.error;
@@ -207,10 +210,13 @@ function isRefusal(error: unknown): boolean {
 async function dialHttp3(dialling: Dialling): Promise<Transport> {
   const { Http3ClientConnection } = await import("../http3/mod.ts");
   const { webTransportTransport } = await import("./webtransport.ts");
-  const { url, protocols, headers, connectTimeout } = dialling;
+  const { url, protocols, headers, options, connectTimeout } = dialling;
   const quic = await connectQuic(dialling, ["h3"]);
   const connection = new Http3ClientConnection(quic, { webTransport: true });
-  const timer = setTimeout(() => connection.close(), connectTimeout);
+  const giveUp = () => connection.close();
+  const timer = setTimeout(giveUp, connectTimeout);
+  options.signal?.addEventListener("abort", giveUp);
+  if (options.signal?.aborted) giveUp();
   try {
     const session = await connection.connect({
       authority: url.host,
@@ -227,6 +233,7 @@ async function dialHttp3(dialling: Dialling): Promise<Transport> {
     throw new QuicError("CONNECT_FAILED", `no session with ${url.host}: ${why}`, { cause });
   } finally {
     clearTimeout(timer);
+    options.signal?.removeEventListener("abort", giveUp);
   }
 }
 

@@ -66,18 +66,23 @@ async function withinTime(
   connecting: Promise<DenoQuicConnection>,
   options: ConnectQuicOptions,
 ): Promise<DenoQuicConnection> {
-  const limit = options.connectTimeout ?? 10_000;
+  const { connectTimeout: limit = 10_000, signal } = options;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), limit);
   });
+  const { promise: aborted, resolve: abort } = Promise.withResolvers<undefined>();
+  const giveUp = () => abort(undefined);
+  signal?.addEventListener("abort", giveUp);
+  if (signal?.aborted) giveUp();
   try {
-    const native = await Promise.race([connecting, late]);
+    const native = await Promise.race([connecting, late, aborted]);
     if (native !== undefined) return native;
   } catch (cause) {
     throw cause instanceof QuicError ? cause : connectError(cause, options);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", giveUp);
   }
   // Deno cannot give an attempt up; one that comes through after all is closed.
   connecting.then(
@@ -87,6 +92,7 @@ async function withinTime(
     },
     () => {},
   );
+  signal?.throwIfAborted();
   throw new QuicError("CONNECT_FAILED", `${target(options)} did not answer in ${limit} ms`);
 }
 

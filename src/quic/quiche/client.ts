@@ -130,27 +130,38 @@ class LingeringEndpoint implements SharedEndpoint {
 
 // One attempt
 
-function attempt(
+async function attempt(
   endpoint: QuicheEndpoint,
   settings: ConnectSettings,
   options: ConnectQuicOptions,
 ): Promise<QuicheConnection> {
-  const limit = options.connectTimeout ?? 10_000;
-  return new Promise((resolve, reject) => {
+  const { connectTimeout: limit = 10_000, signal } = options;
+  signal?.throwIfAborted();
+  return await new Promise((resolve, reject) => {
+    const settled = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    };
     const giveUp = endpoint.connect(settings, {
       connected: (connection) => {
-        clearTimeout(timer);
+        settled();
         resolve(connection);
       },
       failed: (close) => {
-        clearTimeout(timer);
+        settled();
         reject(connectError(close, options));
       },
     });
-    const timer = setTimeout(() => {
+    const giveUpFor = (reason: unknown) => {
+      settled();
       giveUp();
+      reject(reason);
+    };
+    const abort = () => giveUpFor(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    const timer = setTimeout(() => {
       const message = `${target(options)} did not answer in ${limit} ms`;
-      reject(new QuicError("CONNECT_FAILED", message));
+      giveUpFor(new QuicError("CONNECT_FAILED", message));
     }, limit);
   });
 }
