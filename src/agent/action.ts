@@ -6,6 +6,9 @@
  */
 
 import type { SigningKey } from "../snapshot/mod.ts";
+import { readAction } from "./action-shape.ts";
+import { AgentError } from "./errors.ts";
+import { claimedKey, signJson, verifyJson } from "./jws.ts";
 
 /**
  * What an operator may do: look (`view`, which everybody listed may), change health and weights
@@ -84,4 +87,118 @@ export interface VerifiedToken {
   readonly exp: number;
 }
 
-export type { SigningKey };
+const ACTION = "moq-lb-action+jwt";
+const TOKEN = "moq-lb-operator+jwt";
+const AUDIENCE = "yardmaster-agent";
+/** Characters: room for 32 fields of a prefix in hexadecimal and Base64. */
+const LONGEST_ACTION = 16_384;
+const LONGEST_TOKEN = 2048;
+
+/** Milliseconds that an action counts after it was signed. */
+const ACTION_LIFE = 10 * 60_000;
+/** Seconds that a token counts after it was signed. */
+const TOKEN_LIFE = 300;
+/** Milliseconds that the operator's clock may be ahead. */
+const SKEW = 60_000;
+
+/**
+ * Signs an action with an operator's own key.
+ *
+ * @param now milliseconds of the Unix epoch; the action keeps whole seconds
+ * @returns a compact JWS of type `moq-lb-action+jwt`
+ */
+export function signAction(action: OperatorAction, key: SigningKey, now: number): Promise<string> {
+  return signJson({ ...action, iat: Math.floor(now / 1000) }, ACTION, key);
+}
+
+/**
+ * Verifies a signed action: key, signature, shape, then that it was signed within the last ten
+ * minutes. That it is done but once is the agent's to see to, by its version.
+ *
+ * @param now milliseconds of the Unix epoch
+ * @throws {AgentError} `UNAUTHENTICATED`, `BAD_SIGNATURE`, `INVALID_ACTION`, `EXPIRED`; the last
+ *   two name the operator
+ */
+export async function verifyAction(
+  jws: string,
+  operators: ReadonlyMap<string, Operator>,
+  now: number,
+): Promise<VerifiedAction> {
+  const { payload, operator } = await verifiedBy(operators, jws, ACTION, LONGEST_ACTION);
+  const { iat: seconds, ...members } = membersOf(payload);
+  try {
+    const action = readAction(members);
+    const iat = timeOf(seconds, "iat");
+    if (iat > now + SKEW) throw new AgentError("EXPIRED", "the action is signed in the future");
+    if (iat + ACTION_LIFE <= now) {
+      throw new AgentError("EXPIRED", "the action was signed over ten minutes ago: sign it anew");
+    }
+    return { action, operator, iat };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    throw new AgentError(error.code, error.message, { operator, cause: error });
+  }
+}
+
+/** The key that a signed action claims, for the record of what was refused. Nothing proves it. */
+export function claimedSigner(jws: string): string | undefined {
+  return claimedKey(jws, { typ: ACTION, maximumLength: LONGEST_ACTION });
+}
+
+/**
+ * A token by which an operator looks and signs in; it counts for five minutes.
+ *
+ * @returns a compact JWS of type `moq-lb-operator+jwt`
+ */
+export function signOperatorToken(key: SigningKey, now: number): Promise<string> {
+  const iat = Math.floor(now / 1000);
+  const claims = { aud: AUDIENCE, iat, exp: iat + TOKEN_LIFE, jti: crypto.randomUUID() };
+  return signJson(claims, TOKEN, key);
+}
+
+/**
+ * Verifies an operator's token.
+ *
+ * @throws {AgentError} `UNAUTHENTICATED`, `BAD_SIGNATURE`, `EXPIRED`
+ */
+export async function verifyOperatorToken(
+  jws: string,
+  operators: ReadonlyMap<string, Operator>,
+  now: number,
+): Promise<VerifiedToken> {
+  const { payload, operator } = await verifiedBy(operators, jws, TOKEN, LONGEST_TOKEN);
+  const { aud, iat: issued, exp: ends, jti } = membersOf(payload);
+  if (aud !== AUDIENCE || typeof jti !== "string" || jti === "" || jti.length > 64) {
+    throw new AgentError("UNAUTHENTICATED", "the token is not for this agent");
+  }
+  const iat = timeOf(issued, "iat");
+  const exp = timeOf(ends, "exp");
+  // Whatever the token says of its own life, it is not longer than that of an honest one.
+  if (iat > now + SKEW || exp <= now || exp > iat + TOKEN_LIFE * 1000) {
+    throw new AgentError("EXPIRED", "the token is not in force");
+  }
+  return { operator, jti, exp };
+}
+
+async function verifiedBy(
+  operators: ReadonlyMap<string, Operator>,
+  jws: string,
+  typ: string,
+  maximumLength: number,
+): Promise<{ payload: unknown; operator: Operator }> {
+  const keyOf = (kid: string) => operators.get(kid)?.key;
+  const { payload, kid } = await verifyJson(jws, { typ, maximumLength, keyOf });
+  return { payload, operator: operators.get(kid) as Operator };
+}
+
+function membersOf(payload: unknown): Readonly<Record<string, unknown>> {
+  return typeof payload === "object" && payload !== null
+    ? (payload as Readonly<Record<string, unknown>>)
+    : {};
+}
+
+/** Milliseconds of the Unix epoch of a claim in whole seconds. */
+function timeOf(seconds: unknown, claim: string): number {
+  if (Number.isSafeInteger(seconds) && (seconds as number) >= 0) return (seconds as number) * 1000;
+  throw new AgentError("INVALID_ACTION", `${claim} has to be in seconds since the start of 1970`);
+}

@@ -35,6 +35,8 @@ export type AgentErrorCode =
 export interface AgentErrorOptions extends YardmasterErrorOptions {
   /** The version that is current, where the code is `VERSION_MOVED`. */
   readonly currentVersion?: number;
+  /** Whose action it was, where a signature or a session proves it. */
+  readonly operator?: { readonly name: string; readonly kid: string };
 }
 
 /** Every error that the agent throws on purpose, but for those of a pool that is invalid. */
@@ -42,10 +44,13 @@ export class AgentError extends YardmasterError {
   declare readonly code: AgentErrorCode;
   /** Present where the code is `VERSION_MOVED`: the action has to be for the version after it. */
   readonly currentVersion?: number;
+  /** Whose action it was, where a signature or a session proves it. */
+  readonly operator?: { readonly name: string; readonly kid: string };
 
   constructor(code: AgentErrorCode, message: string, options: AgentErrorOptions = {}) {
     super(code, message, options);
     if (options.currentVersion !== undefined) this.currentVersion = options.currentVersion;
+    if (options.operator !== undefined) this.operator = options.operator;
   }
 }
 

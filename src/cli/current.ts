@@ -47,7 +47,7 @@ export async function readCurrent(home: Home, trusted: TrustedKeys, now: number)
 /** Every version in the history, in no particular order. */
 export async function storedVersions(home: Home): Promise<number[]> {
   const prefix = versionKey(0).slice(0, -1);
-  return (await home.store.keys())
-    .filter((key) => key.startsWith(prefix) && /^\d{1,16}$/.test(key.slice(prefix.length)))
+  return (await home.store.keys(prefix))
+    .filter((key) => /^\d{1,16}$/.test(key.slice(prefix.length)))
     .map((key) => Number(key.slice(prefix.length)));
 }

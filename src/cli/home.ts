@@ -25,7 +25,8 @@ import {
   type TrustedKeys,
 } from "../snapshot/mod.ts";
 import { writeWhole } from "../store/atomic-file.ts";
-import { type FileStore, fileStore } from "../store/file.ts";
+import { fileStore } from "../store/file.ts";
+import type { WritableStore } from "../store/writable.ts";
 import { InputError } from "./errors.ts";
 import { unreadable } from "./input.ts";
 import { withLock } from "./lock.ts";
@@ -42,7 +43,7 @@ export interface KeyFiles {
 export interface Home {
   readonly directory: string;
   readonly keys: KeyFiles;
-  readonly store: FileStore;
+  readonly store: WritableStore;
   /** Held while something is published. */
   readonly lock: string;
 }

@@ -4,26 +4,14 @@
  * @module
  */
 
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createStorage, type Driver } from "unstorage";
 import fsLite from "unstorage/drivers/fs-lite";
 import { utf8 } from "../bytes.ts";
-import {
-  envelopeTooLarge,
-  SnapshotError,
-  type SnapshotStore,
-  storeFromUnstorage,
-} from "../snapshot/mod.ts";
-import { isTemporary, writeWhole } from "./atomic-file.ts";
-
-/** A snapshot store that can also be listed and tidied. */
-export interface FileStore extends SnapshotStore {
-  set(key: string, bytes: Uint8Array): Promise<void>;
-  /** Every key, in no particular order. */
-  keys(): Promise<string[]>;
-  remove(key: string): Promise<void>;
-}
+import { envelopeTooLarge, storeFromUnstorage } from "../snapshot/mod.ts";
+import { createWhole, isTemporary, writeWhole } from "./atomic-file.ts";
+import { storableKey, type WritableStore } from "./writable.ts";
 
 /**
  * The snapshot store in `directory`, which is created by the first write. Key `a:b` is the file
@@ -32,15 +20,42 @@ export interface FileStore extends SnapshotStore {
  * Keys cannot leave the directory: a segment that is empty, starts with a dot or has another
  * character than letters, digits, `.`, `_` and `-` is refused.
  */
-export function fileStore(directory: string): FileStore {
-  const storage = createStorage({ driver: atomicDriver(resolve(directory)) });
+export function fileStore(directory: string): WritableStore {
+  const base = resolve(directory);
+  const storage = createStorage({ driver: atomicDriver(base) });
   const store = storeFromUnstorage(storage);
   return {
     get: store.get,
-    set: (key, bytes) => storage.setItemRaw(key, bytes),
-    keys: () => storage.getKeys(),
-    remove: (key) => storage.removeItem(key),
+    set: store.set,
+    create: async (key, bytes) => createWhole(pathOf(base, key), bytes),
+    keys: (prefix) => keysIn(base, prefix),
+    remove: async (key) => rm(pathOf(base, key), { force: true }),
   };
+}
+
+/** @throws {SnapshotError} `STORE_FAILED` where `key` would not stay in the directory */
+function pathOf(base: string, key: string): string {
+  return join(base, ...storableKey(key).split(":"));
+}
+
+/** Looks into the directories alone whose keys can start with `prefix`. */
+async function keysIn(base: string, prefix: string): Promise<string[]> {
+  const end = prefix.lastIndexOf(":");
+  const parents = end < 0 ? [] : storableKey(prefix.slice(0, end)).split(":");
+  const above = parents.map((segment) => `${segment}:`).join("");
+  const keys: string[] = [];
+  await collectKeys(join(base, ...parents), above, keys);
+  return keys.filter((key) => key.startsWith(prefix));
+}
+
+async function collectKeys(directory: string, above: string, keys: string[]): Promise<void> {
+  const entries = (await ifThere(readdir(directory, { withFileTypes: true }))) ?? [];
+  for (const entry of entries) {
+    if (isTemporary(entry.name)) continue;
+    const key = `${above}${entry.name}`;
+    if (entry.isDirectory()) await collectKeys(join(directory, entry.name), `${key}:`, keys);
+    else keys.push(key);
+  }
 }
 
 /**
@@ -48,22 +63,14 @@ export function fileStore(directory: string): FileStore {
  * half an item, and it answers a failure to read as if the error were the item.
  */
 function atomicDriver(base: string): Driver {
-  const pathOf = (key: string) => {
-    const segments = key.split(":");
-    if (!segments.every((segment) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(segment))) {
-      const message = "a key of a file store has letters, digits, '.', '_' and '-' between its ':'";
-      throw new SnapshotError("STORE_FAILED", message);
-    }
-    return join(base, ...segments);
-  };
   return {
-    ...fsLite({ base, ignore: (path) => isTemporary(path.slice(path.lastIndexOf("/") + 1)) }),
+    ...fsLite({ base }),
     name: "atomic-files",
-    getItem: (key) => ifThere(readFile(pathOf(key), "utf8")),
+    getItem: (key) => ifThere(readFile(pathOf(base, key), "utf8")),
     getItemRaw: (key, { maximumBytes = Number.POSITIVE_INFINITY }) =>
-      ifThere(readAtMost(pathOf(key), maximumBytes)),
-    setItem: (key, value) => writeWhole(pathOf(key), utf8(value)),
-    setItemRaw: (key, value: Uint8Array) => writeWhole(pathOf(key), value),
+      ifThere(readAtMost(pathOf(base, key), maximumBytes)),
+    setItem: (key, value) => writeWhole(pathOf(base, key), utf8(value)),
+    setItemRaw: (key, value: Uint8Array) => writeWhole(pathOf(base, key), value),
   };
 }
 

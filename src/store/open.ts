@@ -6,9 +6,10 @@
 
 import { ConfigurationError } from "../moq-lb/mod.ts";
 import type { SnapshotStore } from "../snapshot/mod.ts";
+import type { WritableStore } from "./writable.ts";
 
 /**
- * Opens the store at `address`:
+ * Opens the store at `address` for reading:
  *
  * - `file:DIRECTORY`: files, as `yard publish` writes them
  * - `redis://…` or `rediss://…`: a Redis server
@@ -17,7 +18,16 @@ import type { SnapshotStore } from "../snapshot/mod.ts";
  * @param option how the setting is called, for the message of the error
  * @throws {ConfigurationError} the address has another form, or the runtime has no such store
  */
-export async function openStore(address: string, option: string): Promise<SnapshotStore> {
+export function openStore(address: string, option: string): Promise<SnapshotStore> {
+  return openWritableStore(address, option);
+}
+
+/**
+ * As {@link openStore}, for an agent: every one of these stores can be published through.
+ *
+ * @throws {ConfigurationError} the address has another form, or the runtime has no such store
+ */
+export async function openWritableStore(address: string, option: string): Promise<WritableStore> {
   if (address.startsWith("file:") && address.length > "file:".length) {
     const { fileStore } = await import("./file.ts");
     return fileStore(address.slice("file:".length));
@@ -36,7 +46,7 @@ export async function openStore(address: string, option: string): Promise<Snapsh
 }
 
 /** What `open` gives; its error says which setting is wrong. */
-function named(option: string, open: () => SnapshotStore): SnapshotStore {
+function named(option: string, open: () => WritableStore): WritableStore {
   try {
     return open();
   } catch (cause) {

@@ -9,7 +9,8 @@ import type { Redis, RedisOptions } from "ioredis";
 import { createStorage } from "unstorage";
 import redisDriver from "unstorage/drivers/redis";
 import { ConfigurationError } from "../moq-lb/mod.ts";
-import { envelopeTooLarge, type SnapshotStore, storeFromUnstorage } from "../snapshot/mod.ts";
+import { envelopeTooLarge, storeFromUnstorage } from "../snapshot/mod.ts";
+import { storableKey, type WritableStore } from "./writable.ts";
 
 /**
  * A store in the Redis server at `url` (`redis://host:6379/0`, `rediss://` for TLS). Values are the
@@ -21,13 +22,13 @@ import { envelopeTooLarge, type SnapshotStore, storeFromUnstorage } from "../sna
  *
  * @throws {ConfigurationError} `url` has another form
  */
-export function redisStore(url: string): SnapshotStore {
+export function redisStore(url: string): WritableStore {
   const driver = redisDriver({ ...redisAddress(url), maxRetriesPerRequest: 1 });
   const client = driver.getInstance?.() as Redis;
   // Each failed command rejects and is reported by its caller; without a listener the client
   // would print every failed reconnection as well.
   client.on("error", () => {});
-  return storeFromUnstorage(
+  const store = storeFromUnstorage(
     createStorage({
       driver: {
         ...driver,
@@ -37,11 +38,45 @@ export function redisStore(url: string): SnapshotStore {
           return client.getBuffer(key);
         },
         setItemRaw: async (key: string, value: Uint8Array) => {
-          await client.set(key, Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+          await client.set(key, asBuffer(value));
         },
       },
     }),
   );
+  return {
+    ...store,
+    create: async (key, bytes) =>
+      (await client.set(storableKey(key), asBuffer(bytes), "NX")) === "OK",
+    keys: (prefix) => keysOf(client, prefix),
+    async remove(key) {
+      await client.del(key);
+    },
+  };
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** Keys that a server looks at for one answer, so that others are not kept waiting. */
+const SCANNED_AT_ONCE = 1000;
+
+/** Characters of a key mean themselves in a pattern. SCAN may name a key twice. */
+async function keysOf(client: Redis, prefix: string): Promise<string[]> {
+  const keys = new Set<string>();
+  let cursor = "0";
+  do {
+    const [next, found] = await client.scan(
+      cursor,
+      "MATCH",
+      `${prefix}*`,
+      "COUNT",
+      SCANNED_AT_ONCE,
+    );
+    for (const key of found) keys.add(key);
+    cursor = next;
+  } while (cursor !== "0");
+  return [...keys];
 }
 
 /**

@@ -214,7 +214,7 @@ describe("republish", () => {
       for (let i = 0; i < 3; i++) await republish({ home, now });
       await publishLocally({ version: 5, relays: [], routes: [] }, { home, now });
       for (let i = 0; i < 2; i++) await republish({ home, now });
-      const versions = (await home.store.keys()).map((key) => key.split(":").at(-1)).sort();
+      const versions = (await home.store.keys("moq-lb:snapshot:")).map((key) => key.split(":").at(-1)).sort();
       expect(versions).toEqual(["1", "4", "5", "7", "current"]);
     }));
 

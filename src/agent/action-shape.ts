@@ -1,0 +1,62 @@
+import { fromHex } from "../bytes.ts";
+import { snapshotLimits } from "../snapshot/mod.ts";
+import type { OperatorAction } from "./action.ts";
+import { AgentError } from "./errors.ts";
+
+/** Characters of a reason, at most. */
+const LONGEST_REASON = 500;
+
+type Check = (value: unknown) => boolean;
+
+const isVersion: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isDigest: Check = (value) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+const isHex: Check = (value) =>
+  typeof value === "string" && value === value.toLowerCase() && fromHex(value) !== undefined;
+const isReason: Check = (value) =>
+  typeof value === "string" && value.isWellFormed() && value.length <= LONGEST_REASON;
+const isPrefix: Check = (value) =>
+  value === undefined ||
+  (Array.isArray(value) && value.length <= snapshotLimits.prefixFields && value.every(isHex));
+const isWeight: Check = (value) =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) <= snapshotLimits.weight;
+const isHealth: Check = (value) => ["healthy", "unhealthy", "auto"].includes(value as string);
+
+/** The members of each type of action, beside `type`, `newVersion` and `reason`. */
+const shapes: Readonly<Record<OperatorAction["type"], Readonly<Record<string, Check>>>> = {
+  publish: { digest: isDigest },
+  rollback: { oldVersion: isVersion, digest: isDigest },
+  drain: { rid: isHex },
+  undrain: { rid: isHex },
+  weight: { rid: isHex, weight: isWeight, prefix: isPrefix },
+  health: { rid: isHex, health: isHealth },
+};
+
+/**
+ * `value` as an action. Its members are closed: one that is skipped would be a wish that is not
+ * kept.
+ *
+ * @throws {AgentError} `INVALID_ACTION`, naming every member that is wrong
+ */
+export function readAction(value: unknown): OperatorAction {
+  if (typeof value !== "object" || value === null) throw invalid("expected a map");
+  const { type } = value as { type?: unknown };
+  if (typeof type !== "string" || !Object.hasOwn(shapes, type)) {
+    throw invalid(`type has to be one of ${Object.keys(shapes).join(", ")}`);
+  }
+  const shape: Readonly<Record<string, Check>> = {
+    type: () => true,
+    newVersion: isVersion,
+    reason: isReason,
+    ...shapes[type as OperatorAction["type"]],
+  };
+  const members = value as Readonly<Record<string, unknown>>;
+  const wrong = Object.keys(shape).filter((name) => !shape[name]?.(members[name]));
+  const unknown = Object.keys(members).some((name) => !Object.hasOwn(shape, name));
+  if (wrong.length > 0) throw invalid(`wrong or missing in ${type}: ${wrong.join(", ")}`);
+  if (unknown) throw invalid(`${type} has only ${Object.keys(shape).join(", ")}`);
+  return members as unknown as OperatorAction;
+}
+
+function invalid(reason: string): AgentError {
+  return new AgentError("INVALID_ACTION", `not an action: ${reason}`);
+}
