@@ -1,0 +1,15 @@
+/**
+ * Reports of instances on the agent's side.
+ *
+ * @module
+ */
+
+export {
+  type Collector,
+  type CollectorOptions,
+  createCollector,
+  type HintSink,
+  type ReportCounts,
+} from "./collector.ts";
+export type { CurrentVersion } from "./versions.ts";
+export { type InstanceAlarm, type InstanceView, instanceAlarms } from "./view.ts";
