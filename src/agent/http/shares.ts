@@ -1,0 +1,70 @@
+/**
+ * The measured share of keys of each relay: which share of a fixed number of keys it would get.
+ *
+ * @module
+ */
+
+import { toHex } from "../../bytes.ts";
+import type { Snapshot } from "../../snapshot/mod.ts";
+import type { Published } from "../agent.ts";
+import type { Simulate, SimulatedRelay } from "./ports.ts";
+
+/** What was measured of the contents of one snapshot. */
+export interface Shares {
+  /** How many keys were placed. */
+  readonly keys: number;
+  /** By RID, in hexadecimal. */
+  readonly relays: ReadonlyMap<string, Pick<SimulatedRelay, "after" | "expected">>;
+}
+
+const MOST_KEYS = 10_000;
+const FEWEST_KEYS = 1000;
+/** Hashes that one measurement may take: a second or two of a core. */
+const MOST_HASHES = 2_000_000;
+
+/** How many keys are placed to measure a pool of so many relays: the same number each time. */
+export function keysToMeasure(relays: number): number {
+  const affordable = Math.floor(MOST_HASHES / Math.max(1, relays));
+  return Math.min(MOST_KEYS, Math.max(FEWEST_KEYS, affordable));
+}
+
+/**
+ * Measures the contents in force, once for as long as they are: a version that only repeats them
+ * is not measured anew.
+ */
+export class ShareMeter {
+  readonly #simulate: Simulate;
+  readonly #onError: (error: unknown) => void;
+  #since: number | undefined;
+  #measuring: Promise<Shares | undefined> = Promise.resolve(undefined);
+
+  constructor(simulate: Simulate, onError: (error: unknown) => void) {
+    this.#simulate = simulate;
+    this.#onError = onError;
+  }
+
+  /** What was measured; `undefined` where that failed. Never rejects. */
+  of({ since, snapshot }: Pick<Published, "since" | "snapshot">): Promise<Shares | undefined> {
+    if (since === this.#since) return this.#measuring;
+    this.#since = since;
+    // One measurement at a time: contents that change every second do not pile them up.
+    const before = this.#measuring;
+    this.#measuring = before.then(async () => {
+      if (this.#since !== since) return undefined;
+      try {
+        return await this.#measure(snapshot);
+      } catch (error) {
+        this.#onError(error);
+        return undefined;
+      }
+    });
+    return this.#measuring;
+  }
+
+  async #measure(snapshot: Snapshot): Promise<Shares> {
+    const keys = keysToMeasure(snapshot.relays.length);
+    const simulation = await this.#simulate(snapshot, snapshot, { keys });
+    const relays = new Map(simulation.relays.map((relay) => [toHex(relay.rid), relay]));
+    return { keys: simulation.keys, relays };
+  }
+}
