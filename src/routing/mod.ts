@@ -4,7 +4,8 @@
  * @module
  */
 
-export type { Exclusion } from "./eligibility.ts";
+export { hashKeyFields } from "./compiled-route.ts";
+export { type Exclusion, isEligible } from "./eligibility.ts";
 export {
   type ExcludedRelay,
   explainRoute,
@@ -21,5 +22,6 @@ export type {
   RejectionCause,
   RejectionCode,
 } from "./placement.ts";
+export { isReserved } from "./reserved.ts";
 export { jitteredRetryInterval } from "./retry.ts";
-export { matchRoute, type RoutingTable, routingTable } from "./table.ts";
+export { type CacheCounts, matchRoute, type RoutingTable, routingTable } from "./table.ts";
