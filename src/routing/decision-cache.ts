@@ -28,6 +28,9 @@ export class DecisionCache<Decision> {
   readonly #entries: (Entry<Decision> | undefined)[];
   /** The hash of each entry, so that looking up a new name touches no old one. */
   readonly #hashes: Int32Array;
+  /** How often a decision was asked for and there, and not there. */
+  hits = 0;
+  misses = 0;
 
   /** @param entries the most entries it holds, a power of two and at least 2 */
   constructor(entries = ENTRIES) {
@@ -40,9 +43,16 @@ export class DecisionCache<Decision> {
     const hash = hashFields(namespace, count);
     const place = this.#place(hash);
     const recent = this.#entryWith(hash, place);
-    if (recent !== undefined && isFor(recent, route, namespace, count)) return recent.decision;
+    if (recent !== undefined && isFor(recent, route, namespace, count)) {
+      this.hits++;
+      return recent.decision;
+    }
     const older = this.#entryWith(hash, place + 1);
-    if (older === undefined || !isFor(older, route, namespace, count)) return undefined;
+    if (older === undefined || !isFor(older, route, namespace, count)) {
+      this.misses++;
+      return undefined;
+    }
+    this.hits++;
     this.#push(place, hash, older);
     return older.decision;
   }

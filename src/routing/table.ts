@@ -6,23 +6,28 @@ import { DecisionCache } from "./decision-cache.ts";
 import { PrefixTree } from "./prefix-tree.ts";
 import { RelayTarget, type Selection } from "./selection.ts";
 
+export interface CacheCounts {
+  readonly hits: number;
+  readonly misses: number;
+}
+
 /** The Routing Table of one snapshot: routes by prefix, relays by RID, decisions already made. */
 export class RoutingTable {
   /** By RID, in hexadecimal. */
   readonly #targets = new Map<string, RelayTarget>();
   readonly #routes = new PrefixTree<CompiledRoute>();
+  readonly #decisions = new DecisionCache<Selection>();
 
   constructor(snapshot: Snapshot) {
     for (const relay of snapshot.relays) {
       this.#targets.set(toHex(relay.rid), new RelayTarget(relay));
     }
     const targetOf = (rid: Uint8Array) => this.#target(rid);
-    const decisions = new DecisionCache<Selection>();
     for (const route of snapshot.routes) {
       const compiled =
         route.kind === "static"
           ? new CompiledStaticRoute(route, targetOf(route.rid))
-          : new CompiledHashedRoute(route, targetOf, decisions);
+          : new CompiledHashedRoute(route, targetOf, this.#decisions);
       this.#routes.set(route.prefix, compiled);
     }
   }
@@ -30,6 +35,12 @@ export class RoutingTable {
   /** The route with the longest prefix of `namespace`. Health plays no part (LB-S9, LB-S16). */
   match(namespace: TrackNamespace): CompiledRoute | undefined {
     return this.#routes.longestMatch(namespace);
+  }
+
+  /** How often a selection was remembered, and how often it had to be made. */
+  get cacheCounts(): CacheCounts {
+    const { hits, misses } = this.#decisions;
+    return { hits, misses };
   }
 
   /** The relay with this RID, which a route of the snapshot names. */
