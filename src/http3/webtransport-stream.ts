@@ -52,7 +52,8 @@ export class WebTransportStream implements QuicStream {
     this.id = stream.id;
     this.kind = stream.kind;
     this.local = stream.local;
-    this.stopped = stream.stopped.then(applicationCode);
+    const stopped = Promise.withResolvers<bigint>();
+    this.stopped = stopped.promise;
     this.#stream = stream;
     this.#source = source;
     this.#preamble = preamble;
@@ -62,7 +63,10 @@ export class WebTransportStream implements QuicStream {
     this.finished = promise;
     this.#finish = resolve;
     void stream.stopped.then((code) => {
-      if (code !== http3ErrorCodes.WT_SESSION_GONE) this.#ended("sending");
+      // The peer ended the session: of that its CONNECT stream tells, which may arrive later.
+      if (code === http3ErrorCodes.WT_SESSION_GONE) return;
+      stopped.resolve(applicationCode(code));
+      this.#ended("sending");
     });
   }
 
