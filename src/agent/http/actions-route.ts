@@ -9,11 +9,11 @@ import type { Context, Handler } from "hono";
 import { type BodyFault, BodyReader } from "../../hono/body.ts";
 import { maximumReportLength } from "../../report/instance-report.ts";
 import type { Authority } from "../action.ts";
+import { verifyAction } from "../action.ts";
 import type { Published } from "../agent.ts";
 import { faultResponse } from "./fault.ts";
 import type { AgentAppSettings } from "./options.ts";
 import { problem } from "./problem.ts";
-import { verifyAction } from "./proof.ts";
 import type { Gate } from "./requester.ts";
 
 const BODY_TIMEOUT = 10_000;

@@ -8,8 +8,8 @@ import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import { verifyInstanceToken } from "../../report/token.ts";
 import type { Operator } from "../action.ts";
+import { verifyOperatorToken } from "../action.ts";
 import type { AgentAppSettings } from "./options.ts";
-import { verifyOperatorToken } from "./proof.ts";
 import { type Session, type Sessions, sameSecret } from "./sessions.ts";
 
 export type Requester =

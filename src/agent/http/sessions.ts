@@ -25,6 +25,8 @@ export const defaultSessionBounds: SessionBounds = {
 
 /** One operator in one browser. */
 export interface Session {
+  /** What the browser's cookie holds. */
+  readonly id: string;
   readonly operator: Operator;
   /** The token that opened it, which proves who did. */
   readonly login: string;
@@ -62,9 +64,14 @@ export class Sessions {
    * Opens a session. A token opens one and no second: who reads it in a log or over a shoulder
    * comes too late.
    *
-   * @returns the identifier that the browser keeps, or why there is none
+   * @returns the session, or why there is none
    */
-  open(token: { operator: Operator; jti: string; exp: number; jws: string }): string | SignInFault {
+  open(token: {
+    operator: Operator;
+    jti: string;
+    exp: number;
+    jws: string;
+  }): Session | SignInFault {
     const now = this.#now();
     this.#forget(now);
     if (this.#used.has(token.jti)) return "used-token";
@@ -78,13 +85,15 @@ export class Sessions {
     if (leaving !== undefined) this.#sessions.delete(leaving);
     this.#used.set(token.jti, token.exp);
     const id = randomToken();
-    this.#sessions.set(id, {
+    const session: Session = {
+      id,
       operator: token.operator,
       login: token.jws,
       csrf: randomToken(),
       endsAt: now + this.#bounds.lifetime,
-    });
-    return id;
+    };
+    this.#sessions.set(id, session);
+    return session;
   }
 
   /** The session with this identifier, unless it is over. */

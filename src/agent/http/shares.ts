@@ -7,14 +7,14 @@
 import { toHex } from "../../bytes.ts";
 import type { Snapshot } from "../../snapshot/mod.ts";
 import type { Published } from "../agent.ts";
-import type { Simulate, SimulatedRelay } from "./ports.ts";
+import type { Simulate } from "./ports.ts";
 
 /** What was measured of the contents of one snapshot. */
 export interface Shares {
   /** How many keys were placed. */
   readonly keys: number;
-  /** By RID, in hexadecimal. */
-  readonly relays: ReadonlyMap<string, Pick<SimulatedRelay, "after" | "expected">>;
+  /** Measured shares and those that weights give, between 0 and 1, by RID in hexadecimal. */
+  readonly relays: ReadonlyMap<string, { readonly measured: number; readonly expected: number }>;
 }
 
 const MOST_KEYS = 10_000;
@@ -64,7 +64,14 @@ export class ShareMeter {
   async #measure(snapshot: Snapshot): Promise<Shares> {
     const keys = keysToMeasure(snapshot.relays.length);
     const simulation = await this.#simulate(snapshot, snapshot, { keys });
-    const relays = new Map(simulation.relays.map((relay) => [toHex(relay.rid), relay]));
+    // Without a hashed route nothing is placed.
+    const whole = Math.max(1, simulation.keys);
+    const relays = new Map(
+      simulation.relays.map(({ rid, after, expectedAfter }) => [
+        toHex(rid),
+        { measured: after / whole, expected: expectedAfter / whole },
+      ]),
+    );
     return { keys: simulation.keys, relays };
   }
 }

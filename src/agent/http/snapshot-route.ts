@@ -43,7 +43,7 @@ export function snapshotHandler(
     const { current } = agent;
     if (current === undefined) {
       const detail = "Nothing is published yet.";
-      return problem(503, { code: "NO_CONFIGURATION", detail }, { "retry-after": "5" });
+      return problem(404, { code: "NO_CONFIGURATION", detail });
     }
     const etag = `"v${current.version}"`;
     const headers = { etag, "cache-control": "no-store", vary: "accept, authorization, cookie" };

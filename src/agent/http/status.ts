@@ -11,7 +11,8 @@ import type { RelayState } from "../agent.ts";
 import type { Alarm } from "../alarm.ts";
 import type { ProbeState } from "../health/port.ts";
 import type { Cause } from "../history.ts";
-import type { AgentPort, CollectorPort, InstanceView } from "./ports.ts";
+import type { InstanceAlarm, InstanceView } from "../reports/mod.ts";
+import type { AgentPort, CollectorPort } from "./ports.ts";
 import type { Shares } from "./shares.ts";
 import { ridText } from "./words.ts";
 
@@ -26,7 +27,14 @@ export interface Status {
   readonly relays: readonly RelayStatus[];
   readonly routes: { readonly hashed: number; readonly static: number };
   readonly instances: readonly InstanceStatus[];
-  readonly alarms: readonly Alarm[];
+  readonly alarms: readonly AlarmStatus[];
+}
+
+/** An alarm of the agent or about instances. */
+export interface AlarmStatus {
+  readonly code: Alarm["code"] | InstanceAlarm["code"];
+  readonly message: string;
+  readonly since: number | null;
 }
 
 export interface CurrentStatus {
@@ -65,7 +73,11 @@ export interface RelayStatus {
 
 export interface InstanceStatus {
   readonly id: string;
-  readonly state: "current" | "behind" | "silent" | "never";
+  /**
+   * `empty`: it has no snapshot; `ahead`, `differs`: it follows somebody else; `silent`: nothing
+   * came for long; `never`: nothing ever did.
+   */
+  readonly state: "current" | "behind" | "empty" | "ahead" | "differs" | "silent" | "never";
   /** `null` where it has none, or never reported. */
   readonly version: number | null;
   /** Versions that it is behind. */
@@ -82,6 +94,8 @@ export interface InstanceStatus {
   readonly decisions: Readonly<Record<string, number>>;
   /** Relays that it does not hold for healthy itself. */
   readonly localHealth: number;
+  /** Code of the last report that was refused. */
+  readonly refused: string | null;
 }
 
 /** The state at `now`. */
@@ -114,7 +128,9 @@ export function statusOf(
     relays: agent.relays.map((relay) => relayStatus(relay, usage, shares)),
     routes: { hashed, static: routes.length - hashed },
     instances: (collector?.instances(current?.version ?? 0, now) ?? []).map(instanceStatus),
-    alarms: agent.alarms,
+    alarms: [...agent.alarms, ...(collector?.alarms(now) ?? [])].map(
+      ({ code, message, since = null }) => ({ code, message, since }),
+    ),
   };
 }
 
@@ -169,16 +185,25 @@ function relayStatus(
     weights: [...(used?.weights ?? [])].sort((a, b) => a - b),
     hashedRoutes: used?.hashed ?? 0,
     staticRoutes: used?.static ?? 0,
-    share: measured?.after ?? null,
+    share: measured?.measured ?? null,
     expectedShare: measured?.expected ?? null,
   };
+}
+
+function instanceState(view: InstanceView): InstanceStatus["state"] {
+  if (view.never) return "never";
+  if (view.silent) return "silent";
+  if (view.differs) return "differs";
+  if (view.ahead > 0) return "ahead";
+  if (view.report?.activeVersion === null) return "empty";
+  return view.behind > 0 ? "behind" : "current";
 }
 
 function instanceStatus(view: InstanceView): InstanceStatus {
   const { report } = view;
   return {
     id: view.id,
-    state: view.never ? "never" : view.silent ? "silent" : view.behind > 0 ? "behind" : "current",
+    state: instanceState(view),
     version: report?.activeVersion ?? null,
     behind: view.behind,
     behindSince: view.behindSince ?? null,
@@ -191,5 +216,6 @@ function instanceStatus(view: InstanceView): InstanceStatus {
     sessions: report?.sessions ?? null,
     decisions: report?.decisions ?? {},
     localHealth: report?.health.length ?? 0,
+    refused: view.refusal?.code ?? null,
   };
 }

@@ -5,7 +5,7 @@
  */
 
 import type { InstanceStatus, Status } from "../status.ts";
-import { count, counted, duration, percent } from "../words.ts";
+import { count, counted, duration, percent, safeText } from "../words.ts";
 import { Ago, State, Tag, type Tone } from "./pieces.tsx";
 
 /** Instances in order are listed at once up to this many. */
@@ -13,7 +13,15 @@ const MOST_SHOWN = 12;
 /** Versions that have a bar of their own. */
 const MOST_VERSIONS = 6;
 
-const order: readonly InstanceStatus["state"][] = ["silent", "never", "behind", "current"];
+const order: readonly InstanceStatus["state"][] = [
+  "differs",
+  "ahead",
+  "silent",
+  "never",
+  "empty",
+  "behind",
+  "current",
+];
 
 export function Instances({ status }: { readonly status: Status }) {
   const { instances } = status;
@@ -65,6 +73,9 @@ export function Instances({ status }: { readonly status: Status }) {
 const words: Readonly<Record<InstanceStatus["state"], readonly [Tone, string]>> = {
   current: ["ok", "current"],
   behind: ["warn", "behind"],
+  empty: ["bad", "no snapshot"],
+  ahead: ["bad", "ahead of this agent"],
+  differs: ["bad", "other contents"],
   silent: ["bad", "silent"],
   never: ["idle", "never seen"],
 };
@@ -194,7 +205,7 @@ function InstanceState({
   readonly instance: InstanceStatus;
   readonly now: number;
 }) {
-  const { state, behind, behindSince, silentSince, stale, localHealth } = instance;
+  const { state, behind, behindSince, silentSince, stale, localHealth, refused } = instance;
   const [tone, word] = words[state];
   const since = state === "silent" ? silentSince : state === "behind" ? behindSince : null;
   return (
@@ -205,8 +216,9 @@ function InstanceState({
       {since !== null && (
         <span class="quiet small nowrap">for {duration((now - since) / 1000)}</span>
       )}{" "}
-      {(stale || localHealth > 0) && (
+      {(stale || localHealth > 0 || refused !== null) && (
         <span class="tags">
+          {refused !== null && <Tag tone="bad">report refused: {safeText(refused, 40)}</Tag>}
           {stale && <Tag tone="bad">stale</Tag>}
           {localHealth > 0 && <Tag tone="warn">sees {counted(localHealth, "relay")} fail</Tag>}
         </span>

@@ -74,9 +74,11 @@ function Alarms({ status: { alarms, now } }: { readonly status: Status }) {
       {alarms.map(({ code, message, since }) => (
         <Notice tone="bad">
           <State tone="bad">{safeText(code, 40)}</State> {safeText(message)}{" "}
-          <span class="quiet small">
-            since <Ago at={since} now={now} />
-          </span>
+          {since !== null && (
+            <span class="quiet small">
+              <Ago at={since} now={now} />
+            </span>
+          )}
         </Notice>
       ))}
     </>
