@@ -85,9 +85,7 @@ function keepFresh(
   { closed }: Transport,
   context: Pick<ExecutionContext, "waitUntil">,
 ): void {
-  const timer = setInterval(() => {
-    if (isDue(instance)) context.waitUntil(refresh(instance));
-  }, instance.refreshInterval);
+  const timer = setInterval(() => tend(instance, context), instance.refreshInterval);
   void closed.then(() => clearInterval(timer));
 }
 
@@ -107,6 +105,13 @@ async function instanceFor(env: Env): Promise<Isolate | undefined> {
 function refresh(instance: Isolate): Promise<unknown> {
   instance.lookedAt = Date.now();
   return instance.holder.refresh();
+}
+
+/** Looks for a newer snapshot and reports to the agent, where it is time to. Nobody waits for it. */
+function tend(instance: Isolate, context: Pick<ExecutionContext, "waitUntil">): void {
+  if (isDue(instance)) context.waitUntil(refresh(instance));
+  const report = instance.reporter?.reportIfDue();
+  if (report !== undefined) context.waitUntil(report);
 }
 
 /** Whether the snapshot may have changed; after failures the looks become rarer. */
@@ -136,7 +141,7 @@ async function answer(
   }
   // A new isolate has nothing to decide with; from then on no request waits for the store.
   await instance.firstLook;
-  if (isDue(instance)) context.waitUntil(refresh(instance));
+  tend(instance, context);
   return instance.app.fetch(request, env, context as never);
 }
 
@@ -178,6 +183,8 @@ export default {
 
   async scheduled(_: ScheduledController, env: Env, context: ExecutionContext): Promise<void> {
     const instance = await instanceFor(env);
-    if (instance !== undefined) context.waitUntil(refresh(instance));
+    if (instance === undefined) return;
+    // In this order, so that the report tells of what was found.
+    context.waitUntil(refresh(instance).then(() => instance.reporter?.reportIfDue()));
   },
 };

@@ -7,7 +7,7 @@
 import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import process from "node:process";
-import type { Context, Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { YardmasterError } from "../src/errors.ts";
 import {
   listenForSessions,
@@ -16,14 +16,18 @@ import {
 } from "../src/instance/listeners.ts";
 import {
   createInstance,
+  type InstanceSettings,
   type ListenSettings,
   readInstanceSettings,
   readListenSettings,
   readSessionListenSettings,
+  tokenSource,
 } from "../src/instance/mod.ts";
+import type { InstanceMetrics } from "../src/metrics/mod.ts";
 import { ConfigurationError } from "../src/moq-lb/mod.ts";
 import { QuicError } from "../src/quic/mod.ts";
-import type { Outcome } from "../src/snapshot/mod.ts";
+import type { Outcome, SnapshotHolder, SnapshotStore } from "../src/snapshot/mod.ts";
+import { type HttpStore, httpStore } from "../src/store/http.ts";
 import { openStore } from "../src/store/open.ts";
 import type { Upgrade, UpgradeOptions } from "../src/transport/qmux-upgrade/upgrade.ts";
 
@@ -47,6 +51,8 @@ export interface RunningInstance {
   readonly url: string;
   /** Where live sessions come in. */
   readonly sessions: SessionAddresses;
+  /** Where Prometheus looks, if the settings name a port for it. */
+  readonly metricsUrl?: string;
   /** Looks into the store now. */
   refresh(): Promise<Outcome>;
   /**
@@ -85,28 +91,39 @@ export async function serveInstance(
   platform: Platform,
   publish?: () => Promise<void>,
 ): Promise<RunningInstance> {
-  const [settings, listen, sessionPorts, source, lastKnownGood] = await allSettings(
-    withKeysFromFile(environment).then((known) => readInstanceSettings(known, crypto.randomUUID())),
+  const [settings, listen, sessionPorts, shared, lastKnownGood] = await allSettings(
+    withKeysFromFiles(environment).then((known) =>
+      readInstanceSettings(known, crypto.randomUUID()),
+    ),
     Promise.resolve(environment).then(readListenSettings),
     Promise.resolve(environment).then(readSessionListenSettings),
-    openNamedStore(environment, "YARDMASTER_STORE", "file:.yardmaster/store"),
+    openSharedStore(environment),
     openNamedStore(environment, "YARDMASTER_LAST_KNOWN_GOOD", "file:.yardmaster/last-known-good"),
   );
-  const { app, sessions, holder } = await createInstance({
+  const agent = shared === undefined ? await agentStore(environment, settings) : undefined;
+  const createMetrics =
+    listen.metricsPort === undefined
+      ? undefined
+      : (await import("../src/metrics/mod.ts")).createInstanceMetrics;
+  const { app, sessions, holder, reporter, metrics } = await createInstance({
     settings,
-    source,
+    source: (shared ?? agent) as SnapshotStore,
     lastKnownGood,
     clientOf: platform.clientOf,
     upgrade: platform.upgrade,
     log: print,
+    ...(createMetrics && { createMetrics }),
   });
   // No request is to find an instance that has not looked yet.
   if (publish === undefined) await holder.start();
   const open: (() => Promise<void>)[] = [async () => holder.stop()];
+  open.push(follow(agent, holder));
   const closeAll = () => Promise.all(open.map((close) => withinMoments(close())));
   try {
     const http = await listenForRequests(platform, listen, app);
     open.push(() => http.close());
+    const scraped = metrics && (await listenForScrapes(platform, listen, metrics));
+    if (scraped !== undefined) open.push(() => scraped.close());
     const moqt = await openSessionPorts({
       server: sessions,
       hostname: listen.hostname,
@@ -119,10 +136,13 @@ export async function serveInstance(
       await publish();
       await holder.start();
     }
+    reporter?.start();
+    if (reporter !== undefined) open.push(() => reporter.stop());
     const host = listen.hostname.includes(":") ? `[${listen.hostname}]` : listen.hostname;
     return {
       url: `http://${host}:${http.port}`,
       sessions: addresses(host, http.port, moqt, settings.sessions.path),
+      ...(scraped && { metricsUrl: `http://${host}:${scraped.port}/metrics` }),
       refresh: () => holder.refresh(),
       async close() {
         const { drainTimeout } = settings.sessions;
@@ -150,6 +170,35 @@ async function listenForRequests(platform: Platform, listen: ListenSettings, app
       `HOST and PORT: cannot listen on ${listen.hostname}:${listen.port}: ${reason}`,
       { cause },
     );
+  }
+}
+
+/** Has `holder` look whenever the agent says that there is news. @returns ends that */
+function follow(agent: HttpStore | undefined, holder: SnapshotHolder): () => Promise<void> {
+  const end = agent?.watch(holder);
+  return async () => end?.();
+}
+
+/**
+ * Metrics have a port of their own: who may scrape is settled by who reaches it.
+ *
+ * @throws {ConfigurationError}
+ */
+async function listenForScrapes(
+  platform: Platform,
+  { hostname, metricsPort = 0 }: ListenSettings,
+  metrics: InstanceMetrics,
+): Promise<Listener> {
+  const app = new Hono();
+  app.get("/metrics", async () => {
+    const headers = { "content-type": metrics.contentType, "cache-control": "no-store" };
+    return new Response(await metrics.render(), { headers });
+  });
+  try {
+    return await platform.listen({ hostname, port: metricsPort }, app);
+  } catch (cause) {
+    const message = `YARDMASTER_METRICS_PORT: cannot listen on ${hostname}:${metricsPort}`;
+    throw new ConfigurationError(message, { cause });
   }
 }
 
@@ -205,6 +254,21 @@ async function withinMoments(closing: Promise<void>, patience = 0): Promise<void
 /** Milliseconds that requests under way get to finish in. */
 const longestDrain = 3000;
 
+/** The store that snapshots come from; `undefined` where that is the agent itself. */
+async function openSharedStore(environment: Environment): Promise<SnapshotStore | undefined> {
+  if (/^https?:/.test(environment.YARDMASTER_STORE?.trim() ?? "")) return undefined;
+  return openNamedStore(environment, "YARDMASTER_STORE", "file:.yardmaster/store");
+}
+
+/** @throws {ConfigurationError} */
+async function agentStore(
+  environment: Environment,
+  settings: InstanceSettings,
+): Promise<HttpStore> {
+  const url = environment.YARDMASTER_STORE?.trim() as string;
+  return httpStore({ url, token: await tokenSource(settings) });
+}
+
 function openNamedStore(environment: Environment, name: string, otherwise: string) {
   return openStore(environment[name] || otherwise, name);
 }
@@ -229,19 +293,21 @@ async function allSettings<T extends readonly unknown[]>(
   return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as never;
 }
 
-/** `YARDMASTER_TRUSTED_KEYS` may be the path of a file instead of JSON. */
-async function withKeysFromFile(environment: Environment): Promise<Environment> {
-  const path = environment.YARDMASTER_TRUSTED_KEYS?.trim();
-  if (path === undefined || path === "" || path.startsWith("{") || path.startsWith("[")) {
-    return environment;
+const keySettings = ["YARDMASTER_TRUSTED_KEYS", "YARDMASTER_INSTANCE_KEY"] as const;
+
+/** Keys may be given as the path of a file instead of JSON. */
+async function withKeysFromFiles(environment: Environment): Promise<Environment> {
+  const known: Record<string, string | undefined> = { ...environment };
+  for (const name of keySettings) {
+    const path = environment[name]?.trim();
+    if (path === undefined || path === "" || path.startsWith("{") || path.startsWith("[")) continue;
+    try {
+      known[name] = await readFile(path, "utf8");
+    } catch (cause) {
+      throw new ConfigurationError(`${name}: cannot read the file ${path}`, { cause });
+    }
   }
-  try {
-    return { ...environment, YARDMASTER_TRUSTED_KEYS: await readFile(path, "utf8") };
-  } catch (cause) {
-    throw new ConfigurationError(`YARDMASTER_TRUSTED_KEYS: cannot read the file ${path}`, {
-      cause,
-    });
-  }
+  return known;
 }
 
 /** Runs an instance until SIGINT or SIGTERM; a wrong setting is one line and exit status 1. */
@@ -254,8 +320,8 @@ export async function runUntilSignal(start: () => Promise<RunningInstance>): Pro
     console.error(`yardmaster: ${error.message}`);
     process.exit(1);
   }
-  const { url, sessions } = running;
-  console.log(JSON.stringify({ event: "listening", url, sessions }));
+  const { url, sessions, metricsUrl } = running;
+  console.log(JSON.stringify({ event: "listening", url, sessions, metricsUrl }));
   await signalled();
   await running.close();
   process.exit(0);

@@ -9,20 +9,26 @@ import type { Context, Hono } from "hono";
 import type { JSONWebKeySet } from "jose";
 import { moqLb } from "../hono/moq-lb.ts";
 import { moqtOverWebSocket, type WebSocketOptions } from "../hono/moqt-over-web-socket.ts";
+import type { createInstanceMetrics, InstanceMetrics, LimitUse } from "../metrics/mod.ts";
 import {
   type AuthorizationPolicy,
   ConfigurationError,
   clientKey,
   createRedirectServer,
+  type DecisionEvent,
   decisionLog,
+  defaultMaximumPending,
   jwtPolicy,
   type RedirectorOptions,
   type RedirectServer,
+  type RedirectSessionEvent,
   sessionLog,
   tokenBucket,
 } from "../moq-lb/mod.ts";
+import { createTally, type Reporter } from "../report/mod.ts";
 import { routingTable } from "../routing/mod.ts";
 import {
+  DEFAULT_MAXIMUM_BYTES,
   importTrustedKeys,
   type Outcome,
   SnapshotError,
@@ -31,6 +37,7 @@ import {
   steadyClock,
   type TrustedKeys,
 } from "../snapshot/mod.ts";
+import { createReporting } from "./reporting.ts";
 import type { AuthorizationSettings, InstanceSettings } from "./settings.ts";
 
 export interface InstanceParts {
@@ -45,6 +52,8 @@ export interface InstanceParts {
   readonly upgrade?: WebSocketOptions["upgrade"];
   /** Takes one JSON line: outcomes of looks into the store; decisions and sessions where asked for. */
   readonly log?: (line: string) => void;
+  /** Makes the metrics; absent: nothing is measured, as on Workers. */
+  readonly createMetrics?: typeof createInstanceMetrics;
 }
 
 export interface Instance {
@@ -54,6 +63,9 @@ export interface Instance {
   readonly sessions: RedirectServer;
   /** The snapshot that decides. Its background refresh is not started yet. */
   readonly holder: SnapshotHolder;
+  /** Reports to the agent, where the settings say so. Not started yet. */
+  readonly reporter?: Reporter;
+  readonly metrics?: InstanceMetrics;
 }
 
 /**
@@ -64,10 +76,11 @@ export interface Instance {
 export async function createInstance(parts: InstanceParts): Promise<Instance> {
   const { settings, source, lastKnownGood, clientOf, upgrade, log = () => {} } = parts;
   const now = steadyClock();
+  const trustedKeys = await trustedKeysFrom(settings.trustedKeys);
   const holder: SnapshotHolder = new SnapshotHolder({
     source,
     ...(lastKnownGood === undefined ? {} : { lastKnownGood }),
-    trustedKeys: await trustedKeysFrom(settings.trustedKeys),
+    trustedKeys,
     maximumAge: settings.maximumAge,
     ownServiceUris: settings.serviceUris,
     refreshInterval: settings.refreshInterval,
@@ -77,11 +90,26 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
       if (outcome.reason === "activated" && holder.active !== undefined) {
         routingTable(holder.active.snapshot);
       }
+      metrics?.onOutcome(outcome);
       if (isNews(outcome)) log(JSON.stringify(outcomeRecord(outcome)));
     },
   });
+  const metrics = parts.createMetrics?.({
+    holder,
+    maximumAge: settings.maximumAge,
+    limits: () => limitsInForce(settings, sessions),
+  });
+  const tally = settings.reports && createTally();
   const clientKeyOf = clientOf && ((c: Context) => clientKey(clientOf(c)));
-  const redirector = redirectorOptions(settings, holder, now, log);
+  const redirector = redirectorOptions(settings, holder, now, [
+    ...(tally ? [tally.onDecision] : []),
+    ...(metrics ? [metrics.onDecision] : []),
+    ...(settings.logDecisions ? [decisionLog(log)] : []),
+  ]);
+  const onSession = inTurn<RedirectSessionEvent>([
+    ...(metrics ? [metrics.onSession] : []),
+    ...(settings.logDecisions ? [sessionLog(log)] : []),
+  ]);
   const onError = (error: unknown) => log(JSON.stringify(errorRecord(error, now())));
   const { path, origins, limits } = settings.sessions;
   const sessions = createRedirectServer({
@@ -89,7 +117,7 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
     path,
     limits,
     onError,
-    ...(settings.logDecisions ? { onSession: sessionLog(log) } : {}),
+    ...(onSession && { onSession }),
   });
   const app = moqLb({
     ...redirector,
@@ -111,7 +139,50 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
       },
     }),
   });
-  return { app, sessions, holder };
+  const reporter =
+    settings.reports &&
+    tally &&
+    (await createReporting({
+      instanceId: settings.instanceId,
+      settings: settings.reports,
+      holder,
+      sessions,
+      tally,
+      trustedKeys,
+      store: source,
+      now,
+      log,
+      onReport: metrics?.onReport,
+    }));
+  return { app, sessions, holder, ...(reporter && { reporter }), ...(metrics && { metrics }) };
+}
+
+/** One hook that calls each of `hooks`; `undefined` where there are none, which costs nothing. */
+function inTurn<Event>(
+  hooks: readonly ((event: Event) => void)[],
+): ((event: Event) => void) | undefined {
+  if (hooks.length === 0) return undefined;
+  return function inTurn(event) {
+    for (const hook of hooks) hook(event);
+  };
+}
+
+/** Every limit of the instance, with its use where that can be told (LB-SEC-32). */
+function limitsInForce(settings: InstanceSettings, server: RedirectServer): LimitUse[] {
+  const { sessions, limits } = server.status();
+  const { rateLimit, maximumAge } = settings;
+  const values: Readonly<Record<string, number>> = {
+    ...limits,
+    maximumPending: defaultMaximumPending,
+    maximumAge,
+    maximumSnapshotBytes: DEFAULT_MAXIMUM_BYTES,
+    ...(rateLimit && { ratePerSecond: rateLimit.perSecond, rateBurst: rateLimit.burst }),
+  };
+  return Object.entries(values).map(([limit, value]) => ({
+    limit,
+    value,
+    ...(limit === "maximumSessions" && { use: sessions }),
+  }));
 }
 
 /** What decides on requests, whether they come over HTTP or in sessions. */
@@ -119,16 +190,17 @@ function redirectorOptions(
   settings: InstanceSettings,
   holder: SnapshotHolder,
   now: () => number,
-  log: (line: string) => void,
+  hooks: readonly ((event: DecisionEvent) => void)[],
 ): RedirectorOptions {
   const { rateLimit } = settings;
+  const onDecision = inTurn(hooks);
   return {
     holder,
     authorization: authorizationFrom(settings.authorization),
     ownServiceUris: settings.serviceUris,
     now,
     logNames: settings.logNames,
-    ...(settings.logDecisions && { onDecision: decisionLog(log) }),
+    ...(onDecision && { onDecision }),
     ...(rateLimit && {
       rateLimit: tokenBucket({ ratePerSecond: rateLimit.perSecond, burst: rateLimit.burst }),
     }),

@@ -5,6 +5,8 @@
  */
 
 export { createInstance, type Instance, type InstanceParts } from "./instance.ts";
+export type { ReportSettings } from "./report-settings.ts";
+export { tokenSource } from "./reporting.ts";
 export {
   readSessionListenSettings,
   type SessionListenSettings,

@@ -6,6 +6,7 @@
  */
 
 import { normaliseUri } from "../snapshot/mod.ts";
+import { type ReportSettings, readReportSettings } from "./report-settings.ts";
 import { readSessionSettings, type SessionSettings } from "./session-settings.ts";
 import { type Environment, isOrigin, SettingsReader } from "./settings-reader.ts";
 
@@ -40,12 +41,16 @@ export interface InstanceSettings {
   /** Whether those lines carry the (escaped, truncated) name of the request (LB-SEC-34). */
   readonly logNames: boolean;
   readonly sessions: SessionSettings;
+  /** How the instance reports to the agent; absent: it does not. */
+  readonly reports?: ReportSettings;
 }
 
 /** Where an instance listens; Workers have no use for it. */
 export interface ListenSettings {
   readonly hostname: string;
   readonly port: number;
+  /** Port of `GET /metrics`, on the same address; absent: there is none. */
+  readonly metricsPort?: number;
 }
 
 const DAY = 86_400;
@@ -62,6 +67,7 @@ export function readInstanceSettings(environment: Environment, randomId: string)
   const policy = reader.choice("YARDMASTER_AUTHORIZATION", ["allow-all", "jwt"]);
   const perSecond = reader.number("YARDMASTER_RATE_LIMIT", 0, 1_000_000, 0);
   const burst = reader.number("YARDMASTER_RATE_BURST", 1, 1_000_000, Math.max(1, 2 * perSecond));
+  const reports = readReportSettings(reader);
   const settings: InstanceSettings = {
     maximumAge: 1000 * reader.number("YARDMASTER_MAXIMUM_AGE", 1, 365 * DAY),
     trustedKeys: reader.required("YARDMASTER_TRUSTED_KEYS", "a JWK Set of Ed25519 public keys"),
@@ -90,6 +96,7 @@ export function readInstanceSettings(environment: Environment, randomId: string)
     logNames: reader.choice("YARDMASTER_LOG_NAMES", ["on", "off"], "off") === "on",
     ...(perSecond > 0 ? { rateLimit: { perSecond, burst } } : {}),
     sessions: readSessionSettings(reader),
+    ...(reports && { reports }),
   };
   if (perSecond === 0 && reader.text("YARDMASTER_RATE_BURST") !== undefined) {
     reader.problems.push("YARDMASTER_RATE_BURST needs YARDMASTER_RATE_LIMIT");
@@ -99,13 +106,15 @@ export function readInstanceSettings(environment: Environment, randomId: string)
 }
 
 /**
- * Reads `HOST` and `PORT`; 127.0.0.1:8787 where they are not set.
+ * Reads `HOST` and `PORT`, 127.0.0.1:8787 where they are not set, and `YARDMASTER_METRICS_PORT`.
  *
- * @throws {ConfigurationError} `PORT` is not a whole number from 0 to 65535
+ * @throws {ConfigurationError} a port is not a whole number from 0 to 65535
  */
 export function readListenSettings(environment: Environment): ListenSettings {
   const reader = new SettingsReader(environment);
   const port = reader.integer("PORT", 0, 65_535, 8787);
+  const metricsPort = reader.optionalInteger("YARDMASTER_METRICS_PORT", 0, 65_535);
   reader.finish();
-  return { hostname: reader.text("HOST") ?? "127.0.0.1", port };
+  const hostname = reader.text("HOST") ?? "127.0.0.1";
+  return { hostname, port, ...(metricsPort !== undefined && { metricsPort }) };
 }

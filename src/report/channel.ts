@@ -10,7 +10,7 @@ import type { SnapshotStore, TrustedKeys } from "../snapshot/mod.ts";
 import { agentBase, type Fetch } from "./address.ts";
 import { discard, readBody } from "./body.ts";
 import { ReportError } from "./errors.ts";
-import { isInstanceId, maximumReportLength } from "./instance-report.ts";
+import { claimedTime, isInstanceId, maximumReportLength } from "./instance-report.ts";
 import { maximumReceiptLength, type ReceiptClaims, verifyReceipt } from "./receipt.ts";
 
 /** Takes signed reports. */
@@ -93,24 +93,40 @@ export function reportKey(instanceId: string): string {
   return `moq-lb:report:${instanceId}`;
 }
 
+export interface StoreChannelOptions {
+  readonly instanceId: string;
+  readonly store: SnapshotStore;
+  /** A report of another that is younger than this many milliseconds is left alone. */
+  readonly freshFor: number;
+  readonly now: () => number;
+}
+
 /**
  * Reports through the store. The agent's side is proven by the snapshots that it puts there; it
  * writes no answer.
+ *
+ * All isolates of an edge worker are one instance and have one place in the store, which takes few
+ * writes: whoever comes first speaks for all of them.
+ *
+ * @throws {ReportError} `INVALID_CONFIGURATION`: the store is read-only
  */
-export function storeChannel(options: {
-  readonly instanceId: string;
-  readonly store: SnapshotStore;
-}): ReportChannel {
-  const { store } = options;
-  const key = reportKey(options.instanceId);
+export function storeChannel(options: StoreChannelOptions): ReportChannel {
+  const { store, instanceId, freshFor, now } = options;
+  const key = reportKey(instanceId);
   if (store.set === undefined) {
     throw new ReportError("INVALID_CONFIGURATION", "the store of reports cannot be written to");
   }
+  let own: string | undefined;
   return {
     kind: "store",
     async send(jws) {
       try {
+        const present = await storedReport(store, instanceId).catch(() => undefined);
+        const at = present === undefined || present === own ? undefined : claimedTime(present);
+        const age = at === undefined ? undefined : now() - at;
+        if (age !== undefined && age >= 0 && age < freshFor) return undefined;
         await store.set?.(key, utf8(jws));
+        own = jws;
       } catch (cause) {
         throw new ReportError("STORE_FAILED", "the store did not take the report", cause);
       }

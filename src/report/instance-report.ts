@@ -8,6 +8,7 @@
  * @module
  */
 
+import { decodeJwt } from "jose";
 import type { SigningKey } from "../snapshot/mod.ts";
 import {
   ClaimsFault,
@@ -210,6 +211,16 @@ function readDecisions(value: unknown): InstanceReport["decisions"] {
   return Object.fromEntries(
     Object.entries(decisions).map(([outcome, count]) => [outcome, readInteger(count, outcome)]),
   );
+}
+
+/** When a signed report says that it was made; nothing vouches for it. */
+export function claimedTime(jws: string): number | undefined {
+  try {
+    const { at } = decodeJwt(jws) as { readonly at?: unknown };
+    return typeof at === "number" ? at : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

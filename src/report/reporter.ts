@@ -83,6 +83,9 @@ export interface Reporter {
 /** Failures in a row are answered with pauses of up to this many intervals. */
 const longestPause = 8;
 
+/** Milliseconds after which nothing more is to be expected of a report under way. */
+const longestSending = 60_000;
+
 /** @throws {ReportError} `INVALID_CONFIGURATION` */
 export function createReporter(options: ReporterOptions): Reporter {
   return new InstanceReporter(options);
@@ -98,6 +101,7 @@ class InstanceReporter implements Reporter {
   #failures = 0;
   #dueAt = Number.NEGATIVE_INFINITY;
   #sending: Promise<ReportEvent> | undefined;
+  #sendingSince = 0;
   /** Present while started; its identity tells one start from the next. */
   #schedule: { timer?: unknown } | undefined;
   last: ReportEvent | undefined;
@@ -111,8 +115,8 @@ class InstanceReporter implements Reporter {
       throw new ReportError("INVALID_CONFIGURATION", "interval has to be a number above 0");
     }
     this.#options = options;
-    this.#channel = channelOf(options);
     this.#now = options.now ?? steadyClock();
+    this.#channel = channelOf(options, this.#now);
     this.#timers = options.timers ?? {
       setTimeout: (callback, delay) => setTimeout(callback, delay),
       clearTimeout: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
@@ -132,18 +136,27 @@ class InstanceReporter implements Reporter {
   }
 
   reportNow(): Promise<ReportEvent> {
-    this.#sending ??= this.#report().finally(() => {
-      this.#sending = undefined;
-    });
-    return this.#sending;
+    return this.#sending ?? this.#send();
   }
 
   reportIfDue(): Promise<ReportEvent> | undefined {
+    const now = this.#now();
+    // On workerd what a request has begun may end with it, without a word.
+    const lost = Math.abs(now - this.#sendingSince) > longestSending;
+    if (this.#sending !== undefined && !lost) return undefined;
     // A clock that was an hour ahead when this was set does not make it silent for an hour.
-    const wait = this.#dueAt - this.#now();
-    const longest = 2 * longestPause * this.#options.interval;
-    if (this.#sending !== undefined || (wait > 0 && wait < longest)) return undefined;
-    return this.reportNow();
+    const wait = this.#dueAt - now;
+    if (wait > 0 && wait < 2 * longestPause * this.#options.interval) return undefined;
+    return this.#send();
+  }
+
+  #send(): Promise<ReportEvent> {
+    this.#sendingSince = this.#now();
+    const sending = this.#report().finally(() => {
+      if (this.#sending === sending) this.#sending = undefined;
+    });
+    this.#sending = sending;
+    return sending;
   }
 
   async #run(schedule: { timer?: unknown }): Promise<void> {
@@ -211,9 +224,10 @@ class InstanceReporter implements Reporter {
   }
 }
 
-function channelOf({ url, store, instanceId, trustedKeys, fetch }: ReporterOptions): ReportChannel {
+function channelOf(options: ReporterOptions, now: () => number): ReportChannel {
+  const { url, store, instanceId, trustedKeys, fetch, interval } = options;
   if (url !== undefined) return agentChannel({ url, trustedKeys, ...(fetch && { fetch }) });
-  if (store !== undefined) return storeChannel({ instanceId, store });
+  if (store !== undefined) return storeChannel({ instanceId, store, freshFor: interval / 2, now });
   throw new ReportError(
     "INVALID_CONFIGURATION",
     "a reporter needs the url of an agent, or a store",
