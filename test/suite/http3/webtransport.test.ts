@@ -672,6 +672,22 @@ describe("the end of a session", () => {
     }
   });
 
+  test("stops no stream of the application, though its streams may arrive first", async () => {
+    const { peer, connect, session } = await rawSession();
+    const ours = await session.openUni();
+    await ours.write(utf8("x"));
+    const codes: bigint[] = [];
+    void ours.stopped.then((code) => codes.push(code));
+    let theirs = await present(peer.quic.accept());
+    while (theirs.id !== ours.id) theirs = await present(peer.quic.accept());
+    theirs.stopSending(http3ErrorCodes.WT_SESSION_GONE);
+    await settled();
+    await connect.write(frame(0, encodeClose(0n, "")), true);
+    assert.deepEqual(await session.closed, { by: "remote", app: true, code: 0n, reason: "" });
+    await settled();
+    assert.deepEqual(codes, []);
+  });
+
   test("is the last word: H3_MESSAGE_ERROR for what follows it", async () => {
     const { connect, session } = await rawSession();
     await connect.write(frame(0, concatBytes(encodeClose(7n, "done"), hex("00"))));
