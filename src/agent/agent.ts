@@ -45,6 +45,11 @@ export interface AgentSettings {
   readonly storeTimeout?: number;
   /** Least time between two publications for health alone; 1 s by default. */
   readonly publishPause?: number;
+  /**
+   * For a command that publishes once: `start` does not wait for another agent that lives, nor for
+   * a store that fails, and nothing is published but what is asked for.
+   */
+  readonly oneShot?: boolean;
   /** Finds out how relays are; without it intent alone counts. */
   readonly health?: HealthPort;
   /** Milliseconds of the Unix epoch; `Date.now` by default. */
@@ -100,6 +105,13 @@ export interface RelayState {
 /** Where an agent is on its way. */
 export type AgentRole = "starting" | "waiting" | "publishing" | "stopped";
 
+export interface PublishOptions {
+  /** Why, for the history; under a `signed` authority the action says so. */
+  readonly reason?: string;
+  /** Under the `local` authority alone: this version rather than the next one. */
+  readonly version?: number;
+}
+
 export interface HistoryOptions {
   /** Only versions below this one. */
   readonly before?: number;
@@ -112,6 +124,9 @@ export interface Agent {
    * Takes the lease, completes what another left half-done, makes the current version fresh and
    * goes on by itself. Resolves once all that is done; `role` is `waiting` while another agent
    * publishes. A store that fails is tried again.
+   *
+   * @throws {AgentError} of a `oneShot` agent: `NOT_PUBLISHING`, `STORE_FAILED`; of any that is
+   *   stopped before: `NOT_PUBLISHING`
    */
   start(): Promise<void>;
   /** Ends everything and releases the lease. */
@@ -126,11 +141,14 @@ export interface Agent {
    * @throws {SnapshotError} `INVALID_SNAPSHOT` with every problem (LB-CONF-16)
    * @throws {AgentError}
    */
-  publish(
-    pool: unknown,
-    authority: Authority,
-    options?: { readonly reason?: string },
-  ): Promise<Published>;
+  publish(pool: unknown, authority: Authority, options?: PublishOptions): Promise<Published>;
+  /**
+   * Publishes what is current once more as the next version, with a fresh time of signing. An agent
+   * does so by itself, often enough.
+   *
+   * @throws {AgentError}
+   */
+  republish(): Promise<Published>;
   /**
    * Does anything but publish a pool. Under a `signed` authority `action` has to be the one signed.
    *

@@ -6,7 +6,7 @@
  * - `PROBE_CAP`: more relays fail than probes may take out
  * - `AGE_AT_RISK`: the current version is over half of the maximum age old
  * - `CLOCK_JUMPED`: the clock of this machine was set by more than a signer may be ahead
- * - `HISTORY_DAMAGED`: a version of the history, or the current one, is not as it was published
+ * - `PUBLISHING_FAILED`: what has to be published could not be, or the store does not keep it
  * - `NOTHING_PUBLISHED`: the store has no version that a trusted key vouches for
  * - `POOL_FILE`: the pool file was changed and is not valid
  */
@@ -16,7 +16,7 @@ export type AlarmCode =
   | "PROBE_CAP"
   | "AGE_AT_RISK"
   | "CLOCK_JUMPED"
-  | "HISTORY_DAMAGED"
+  | "PUBLISHING_FAILED"
   | "NOTHING_PUBLISHED"
   | "POOL_FILE";
 

@@ -16,6 +16,7 @@ import { YardmasterError, type YardmasterErrorOptions } from "../errors.ts";
  * - `NO_CHANGE`: it is so already
  * - `INVALID_ACTION`: its members are not those of an action
  * - `STORE_FAILED`: the store did not do its part
+ * - `INVALID_CONFIGURATION`: the agent is set up wrongly
  */
 export type AgentErrorCode =
   | "NOT_PUBLISHING"
@@ -30,7 +31,8 @@ export type AgentErrorCode =
   | "DIGEST_MISMATCH"
   | "NO_CHANGE"
   | "INVALID_ACTION"
-  | "STORE_FAILED";
+  | "STORE_FAILED"
+  | "INVALID_CONFIGURATION";
 
 export interface AgentErrorOptions extends YardmasterErrorOptions {
   /** The version that is current, where the code is `VERSION_MOVED`. */

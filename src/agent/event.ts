@@ -1,10 +1,13 @@
 import type { AlarmCode } from "./alarm.ts";
 import type { Cause } from "./history.ts";
 
-/** Something that happened, for a log of one JSON line each. Nothing in it is secret. */
+/**
+ * Something that happened, for a log of one JSON line each. Nothing in it is secret. A version is
+ * `adopted` that another agent published, or this one before it was started again.
+ */
 export type AgentEvent = { readonly at: number } & (
   | {
-      readonly event: "published";
+      readonly event: "published" | "adopted";
       readonly version: number;
       readonly cause: Cause;
       readonly digest: string;

@@ -1,0 +1,332 @@
+/**
+ * The versions that are published: which one is current, what its relays are marked with, and how
+ * the next one comes after it. Nothing here decides what to publish.
+ *
+ * @module
+ */
+
+import type { WritableStore } from "../store/writable.ts";
+import type { Published } from "./agent.ts";
+import { Archive, contentsDigest, type StoredVersion } from "./archive.ts";
+import { changesBetween } from "./changes.ts";
+import { AgentError } from "./errors.ts";
+import type { Cause, HistoryEntry, HistoryOperator } from "./history.ts";
+import type { Lease } from "./lease.ts";
+import { type Contents, type Findings, marksOfHealth, withFindings } from "./marks.ts";
+import { type Publication, Publisher, type PublisherOptions } from "./publisher.ts";
+import type { PublicationRecord } from "./record.ts";
+
+export interface LedgerOptions extends PublisherOptions {
+  readonly agentId: string;
+  readonly store: WritableStore;
+  readonly lease: Lease;
+  /** Versions that are kept. */
+  readonly history: number;
+  /** Time of signing in milliseconds of the Unix epoch. */
+  readonly now: () => number;
+  readonly findings: Findings;
+  /** A version became the current one that was not before; `own` where it was published here. */
+  readonly onCurrent: (published: Published, own: boolean) => void;
+  readonly onRepair: (version: number, message: string) => void;
+}
+
+/** Why a version is published. */
+export interface Occasion {
+  readonly cause: Cause;
+  readonly operator?: HistoryOperator;
+  readonly action?: string;
+  readonly login?: string;
+  readonly rolledBackTo?: number;
+}
+
+/** The newest version with everything that is known of it. */
+interface Head extends StoredVersion {
+  /** Absent where the version was published without one, or its key is trusted no longer. */
+  readonly record?: PublicationRecord;
+  readonly contents: Contents;
+  readonly contentsDigest: string;
+  readonly published: Published;
+}
+
+export class Ledger {
+  readonly #options: LedgerOptions;
+  readonly #archive: Archive;
+  readonly #publisher: Publisher;
+  #head: Head | undefined;
+  #floor = 0;
+  /** Newest first. */
+  #versions: readonly number[] = [];
+  #malformed: readonly number[] = [];
+  #fault: string | undefined;
+  #settled = false;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#archive = new Archive(options.store, options.trustedKeys);
+    this.#publisher = new Publisher(options);
+  }
+
+  get current(): Published | undefined {
+    return this.#head?.published;
+  }
+
+  /** What is published now; the base of the next version. */
+  get contents(): Contents | undefined {
+    return this.#head?.contents;
+  }
+
+  /** The next version is the one after this. */
+  get floor(): number {
+    return this.#floor;
+  }
+
+  /**
+   * Whether `version` can be published: none that load balancers may have activated is at or above
+   * it (LB-ROT-3).
+   */
+  accepts(version: number): boolean {
+    if (version > this.#floor) return true;
+    const sound = this.#versions.filter((other) => !this.#malformed.includes(other));
+    return version > Math.max(0, this.#head?.published.version ?? 0, ...sound);
+  }
+
+  /** Whether the store holds what is known here, as far as can be told without asking. */
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Why what the store held as current could not be used, at the last look. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** The store has to be looked at before anything is published. */
+  unsettle(): void {
+    this.#settled = false;
+  }
+
+  /**
+   * Looks into the store and completes what is half-done there: the newest version that a trusted
+   * key vouches for becomes the current one, whoever began to publish it, and one that the store
+   * has lost is put back. To be called by the holder of the lease alone.
+   *
+   * @throws {AgentError} `STORE_FAILED`
+   */
+  async settle(): Promise<void> {
+    const found = await this.#archive.look();
+    const newest = found.newest;
+    const head = this.#head;
+    this.#fault = found.fault;
+    this.#versions = found.versions;
+    this.#malformed = found.malformed;
+    if (head !== undefined && (newest?.verified.snapshot.version ?? -1) < head.published.version) {
+      await this.#publisher.putBack(head, head.record);
+      this.#know(head.published.version);
+      this.#options.onRepair(head.published.version, "the store had lost it, and has it again");
+    } else if (newest !== undefined) {
+      if (newest.verified.digest !== head?.verified.digest) await this.#adopt(newest);
+      if (!found.isCurrent || !found.isKept) {
+        await this.#publisher.putBack(newest);
+        this.#options.onRepair(newest.verified.snapshot.version, "it was published half-way");
+      }
+      this.#know(newest.verified.snapshot.version);
+    }
+    this.#floor = Math.max(this.#floor, this.#versions[0] ?? 0);
+    await this.#archive.removeOrphans(this.#versions);
+    this.#settled = true;
+  }
+
+  /**
+   * Takes over what is current in the store, without changing anything there: for an agent that
+   * waits.
+   *
+   * @throws {AgentError} `STORE_FAILED`
+   */
+  async follow(): Promise<void> {
+    if (this.#head !== undefined && (await this.#publisher.isCurrent(this.#head.envelope))) return;
+    const { newest } = await this.#archive.look();
+    if (newest === undefined || newest.verified.digest === this.#head?.verified.digest) return;
+    if (newest.verified.snapshot.version > (this.#head?.published.version ?? -1)) {
+      await this.#adopt(newest);
+      this.#know(newest.verified.snapshot.version);
+    }
+  }
+
+  /**
+   * Whether the store still gives back what is current.
+   *
+   * @throws {AgentError} `STORE_FAILED`
+   */
+  async isIntact(): Promise<boolean> {
+    return this.#head === undefined || (await this.#publisher.isCurrent(this.#head.envelope));
+  }
+
+  /**
+   * Publishes the next version, with the health of its relays as it is found now.
+   *
+   * @param version another one above the floor, or one whose item is no envelope at all
+   * @throws {SnapshotError} `INVALID_SNAPSHOT` with every problem, `UNTRUSTED_KEY`
+   * @throws {AgentError} `NOT_PUBLISHING` where the lease is lost, `VERSION_MOVED` where somebody
+   *   else published that version, `STORE_FAILED`, after which it may be published or not: the next
+   *   look tells
+   */
+  async commit(
+    wanted: Contents,
+    occasion: Occasion,
+    version: number = this.#floor + 1,
+  ): Promise<Published> {
+    await this.#requireLease();
+    const draft = withFindings(wanted, version, this.#options.findings);
+    const publication = await this.#sign(draft, occasion);
+    this.#settled = false;
+    if (this.#malformed.includes(version)) await this.#archive.remove(version);
+    if (!(await this.#publisher.publish(publication))) {
+      await this.settle();
+      throw this.moved();
+    }
+    const before = this.#head;
+    await this.#take(publication, draft.marks);
+    this.#know(version);
+    this.#settled = true;
+    const published = (this.#head as Head).published;
+    this.#options.onCurrent(published, true);
+    await this.#afterwards(before);
+    return published;
+  }
+
+  /** The error for an action that is for another version than the next. */
+  moved(): AgentError {
+    const message = `the current version is ${this.#floor}: the next one is ${this.#floor + 1}`;
+    return new AgentError("VERSION_MOVED", message, { currentVersion: this.#floor });
+  }
+
+  /** What was published under `version`, with the marks of its relays. */
+  async contentsAt(version: number): Promise<(StoredVersion & { contents: Contents }) | undefined> {
+    const stored = await this.#archive.snapshotAt(version);
+    if (stored === undefined) return undefined;
+    const { snapshot, digest } = stored.verified;
+    const record = await this.#archive.record(version, digest);
+    return { ...stored, contents: { snapshot, marks: record?.marks ?? marksOfHealth(snapshot) } };
+  }
+
+  snapshotAt(version: number): Promise<StoredVersion | undefined> {
+    return this.#archive.snapshotAt(version);
+  }
+
+  /** Newest first; versions of which nothing can be verified are left out. */
+  async history(before: number, limit: number): Promise<readonly HistoryEntry[]> {
+    const versions = (await this.#archive.versions()).filter((version) => version < before);
+    const entries = await Promise.all(
+      versions.slice(0, limit).map((version) => this.#archive.entry(version)),
+    );
+    return entries.filter((entry) => entry !== undefined);
+  }
+
+  async #requireLease(): Promise<void> {
+    const { lease } = this.#options;
+    if (lease.held && (await lease.check())) return;
+    this.#settled = false;
+    throw new AgentError("NOT_PUBLISHING", "another agent publishes from this store");
+  }
+
+  async #sign(draft: Contents, occasion: Occasion): Promise<Publication> {
+    const { agentId, now } = this.#options;
+    const head = this.#head;
+    const contents = await contentsDigest(draft.snapshot);
+    const repeats = head !== undefined && contents === head.contentsDigest;
+    return this.#publisher.sign(draft.snapshot, now(), {
+      agentId,
+      ...occasion,
+      changes:
+        head === undefined || repeats ? [] : changesBetween(head.contents.snapshot, draft.snapshot),
+      contents,
+      since: repeats ? head.published.since : draft.snapshot.version,
+      marks: draft.marks,
+    });
+  }
+
+  /**
+   * What has to be done once a version is published. Nothing of it can undo that, so nothing of it
+   * is an error to whoever asked for the version.
+   */
+  async #afterwards(before: Head | undefined): Promise<void> {
+    try {
+      if (!(await this.#options.lease.check())) {
+        // The lease went to another while we published: what is newest has to be current.
+        await this.settle();
+        this.#settled = false;
+        return;
+      }
+      await this.#prune(before);
+    } catch {
+      this.#settled = false;
+    }
+  }
+
+  /**
+   * Of versions that only repeat the one before, the history keeps the latest: a quiet deployment
+   * would fill the store otherwise. What operators did stays, until there are too many versions.
+   */
+  async #prune(before: Head | undefined): Promise<void> {
+    const head = this.#head as Head;
+    const repeated =
+      before?.published.cause === "republish" &&
+      head.published.cause === "republish" &&
+      before.contentsDigest === head.contentsDigest;
+    const surplus = this.#versions.slice(this.#options.history);
+    const removed = repeated ? [before.published.version, ...surplus] : surplus;
+    for (const version of removed) await this.#archive.remove(version);
+    this.#versions = this.#versions.filter((version) => !removed.includes(version));
+  }
+
+  async #adopt(stored: StoredVersion): Promise<void> {
+    const { snapshot, digest } = stored.verified;
+    const record = await this.#archive.record(snapshot.version, digest);
+    const marks = record?.marks ?? marksOfHealth(snapshot);
+    this.#head = await headOf(stored, { snapshot, marks }, record);
+    this.#options.onCurrent(this.#head.published, false);
+  }
+
+  async #take(
+    { envelope, verified, record }: Publication,
+    marks: Contents["marks"],
+  ): Promise<void> {
+    const contents = { snapshot: verified.snapshot, marks };
+    this.#archive.remember(record);
+    this.#head = await headOf({ envelope, verified }, contents, record);
+  }
+
+  #know(version: number): void {
+    if (!this.#versions.includes(version)) {
+      this.#versions = [...this.#versions, version].sort((a, b) => b - a);
+    }
+    this.#malformed = this.#malformed.filter((other) => other !== version);
+    this.#floor = Math.max(this.#floor, version);
+  }
+}
+
+async function headOf(
+  stored: StoredVersion,
+  contents: Contents,
+  record: PublicationRecord | undefined,
+): Promise<Head> {
+  const { envelope, verified } = stored;
+  const { snapshot, digest, kid, signedAt } = verified;
+  return {
+    envelope,
+    verified,
+    ...(record && { record }),
+    contents,
+    contentsDigest: record?.contents ?? (await contentsDigest(snapshot)),
+    published: {
+      version: snapshot.version,
+      digest,
+      kid,
+      signedAt,
+      envelope,
+      snapshot,
+      cause: record?.cause ?? "publish",
+      since: record?.since ?? snapshot.version,
+    },
+  };
+}
