@@ -4,19 +4,9 @@
  * @module
  */
 
-import {
-  DEFAULT_MAXIMUM_BYTES,
-  parseSnapshot,
-  publishSnapshot,
-  type Snapshot,
-  SnapshotError,
-  signSnapshot,
-  snapshotToJson,
-  type VerifiedSnapshot,
-  verifySnapshot,
-  versionKey,
-} from "../snapshot/mod.ts";
-import { type Current, readCurrent, storedVersions } from "./current.ts";
+import { type Agent, AgentError, createAgent } from "../agent/mod.ts";
+import { parseSnapshot } from "../snapshot/mod.ts";
+import { type Current, readCurrent } from "./current.ts";
 import { InputError } from "./errors.ts";
 import {
   createSigningKey,
@@ -71,15 +61,25 @@ export async function publishLocally(
   const trusted = await readTrustedKeys(home.keys);
   return withLock(home.lock, async () => {
     const current = await readCurrent(home, trusted, ANY_TIME);
-    const version = next ? current.floor + 1 : valid.version;
-    if (version <= current.floor) {
-      throw new InputError(
-        `${source}: version: ${version} is not above ${current.floor}, the current version of ` +
-          `${home.directory} [LB-ROT-3]; raise it, or take the next one with --next`,
-      );
-    }
-    return signAndStore(withVersion(valid, version), current, home, now);
+    const { version } = valid;
+    if (!next && version <= current.floor) throw notAbove(source, version, current.floor, home);
+    return withAgent(home, now, current, async (agent) => {
+      try {
+        const options = next ? {} : { version };
+        return await agent.publish(valid, { kind: "local" }, options);
+      } catch (error) {
+        if (!(error instanceof AgentError) || error.code !== "VERSION_MOVED") throw error;
+        throw notAbove(source, version, error.currentVersion ?? current.floor, home);
+      }
+    });
   });
+}
+
+function notAbove(source: string, version: number, floor: number, home: Home): InputError {
+  return new InputError(
+    `${source}: version: ${version} is not above ${floor}, the current version of ` +
+      `${home.directory} [LB-ROT-3]; raise it, or take the next one with --next`,
+  );
 }
 
 /**
@@ -95,10 +95,7 @@ export function republish({ home, now }: PublishOptions): Promise<Published> {
     if (verified === undefined) {
       throw new InputError(`${home.directory}: ${current.fault ?? "the store has no snapshot"}`);
     }
-    const again = withVersion(verified.snapshot, current.floor + 1);
-    const published = await signAndStore(again, current, home, now);
-    await forgetRepetition(home, verified, now);
-    return published;
+    return withAgent(home, now, current, (agent) => agent.republish());
   });
 }
 
@@ -131,59 +128,49 @@ export async function ensureDevelopmentHome({
   return { createdKey, contents: verified === undefined ? "example" : "kept", published };
 }
 
-async function signAndStore(
-  snapshot: Snapshot,
-  current: Current,
+/** Milliseconds; only how long an agent keeps a version fresh depends on it, which this one ends before. */
+const MAXIMUM_AGE = 3_600_000;
+
+/**
+ * Runs `body` with an agent on the home's store, which publishes as long as that takes.
+ *
+ * @throws {InputError} a key is missing or not trusted, or another agent publishes from the store
+ */
+async function withAgent(
   home: Home,
   now: number,
+  { fault }: Current,
+  body: (agent: Agent) => ReturnType<Agent["republish"]>,
 ): Promise<Published> {
-  const envelope = await signSnapshot(snapshot, await readSigningKey(home.keys), { issuedAt: now });
-  const { digest, kid } = await verifyOwn(envelope, home, now);
-  await publishSnapshot(home.store, envelope, snapshot.version);
-  const { fault } = current;
-  return {
-    version: snapshot.version,
-    digest,
-    kid,
-    ...(fault === undefined ? {} : { replaced: fault }),
-  };
-}
-
-/** Nothing is published that the trusted keys would refuse. */
-async function verifyOwn(envelope: Uint8Array, home: Home, now: number): Promise<VerifiedSnapshot> {
-  try {
-    return await verifySnapshot(envelope, await readTrustedKeys(home.keys), { now });
-  } catch (error) {
-    if (!(error instanceof SnapshotError) || error.code !== "UNTRUSTED_KEY") throw error;
+  const [signingKey, trustedKeys] = await Promise.all([
+    readSigningKey(home.keys),
+    readTrustedKeys(home.keys),
+  ]);
+  if (!trustedKeys.has(signingKey.kid)) {
     throw new InputError(
       `${home.keys.signing}: this key is not among ${home.keys.trusted}; yard keygen --rotate ` +
         "makes one that is",
-      error,
     );
   }
-}
-
-/**
- * Removes the item of a version that only repeated the one stored before it: a timer that keeps a
- * snapshot fresh would fill the disk otherwise.
- */
-async function forgetRepetition(home: Home, superseded: VerifiedSnapshot, now: number) {
-  const { version } = superseded.snapshot;
-  const earlier = (await storedVersions(home)).filter((stored) => stored < version);
-  if (earlier.length === 0) return;
-  const trusted = await readTrustedKeys(home.keys);
-  const before = await home.store
-    .get(versionKey(Math.max(...earlier)), DEFAULT_MAXIMUM_BYTES)
-    .then((envelope) => envelope && verifySnapshot(envelope, trusted, { now }))
-    .catch(() => undefined);
-  if (before === undefined) return;
-  const contents = (snapshot: Snapshot) =>
-    JSON.stringify({ ...snapshotToJson(snapshot), version: 0 });
-  if (contents(before.snapshot) === contents(superseded.snapshot)) {
-    await home.store.remove(versionKey(version));
+  const agent = createAgent({
+    agentId: "yard",
+    store: home.store,
+    signingKey,
+    trustedKeys,
+    maximumAge: MAXIMUM_AGE,
+    operators: new Map(),
+    operatorSignatures: new Set(),
+    oneShot: true,
+    now: () => now,
+  });
+  try {
+    await agent.start();
+    const { version, digest, kid } = await body(agent);
+    return { version, digest, kid, ...(fault !== undefined && { replaced: fault }) };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    throw new InputError(`${home.directory}: ${error.message}`, error);
+  } finally {
+    await agent.stop();
   }
-}
-
-function withVersion(snapshot: Snapshot, version: number): Snapshot {
-  return parseSnapshot({ ...snapshot, version });
 }
