@@ -132,7 +132,6 @@ class ReportCollector implements Collector {
       clearTimeout: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
     };
     this.#startedAt = this.#monotonic();
-    this.noteVersion();
   }
 
   async accept(jws: unknown): Promise<Receipt> {
