@@ -2,4 +2,4 @@
 
 import { healthScenarios } from "../agent/health-scenarios.ts";
 
-healthScenarios();
+healthScenarios({ givesUpOnTheWire: true });
