@@ -228,9 +228,10 @@ class Health implements HealthPort {
 
   /** Wakes when the next hint ends. */
   #armHints(): void {
+    if (!this.#isRunning || this.#hintTimer !== undefined) return;
     const { monotonic, timers } = this.#dependencies;
     const next = this.#hints.nextEnd;
-    if (!this.#isRunning || next === undefined || this.#hintTimer !== undefined) return;
+    if (next === undefined) return;
     const ended = () => {
       this.#hintTimer = undefined;
       const concerned = this.#hints.expire(monotonic());

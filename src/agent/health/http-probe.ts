@@ -10,7 +10,7 @@ import { request as requestHttps } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { equalBytes } from "../../bytes.ts";
 import { ProbeError, type ProbeFault } from "./errors.ts";
-import type { NetworkProbeSettings } from "./network-probe.ts";
+import type { NetworkProbeSettings } from "./network-probe-options.ts";
 
 /**
  * GETs `url` on a connection of its own, which has to be answered 2xx. Redirects are not followed:
@@ -18,7 +18,8 @@ import type { NetworkProbeSettings } from "./network-probe.ts";
  *
  * Of `certificateHashes`, the certificate has to be one, and nothing else of it is checked.
  *
- * @throws {ProbeError} TIMEOUT, CONNECT_FAILED, CERTIFICATE_REFUSED, HTTP_…, INVALID_TARGET
+ * @throws {ProbeError} CONNECT_FAILED, CERTIFICATE_REFUSED, HTTP_…, INVALID_TARGET; the reason of
+ *   `signal` where it aborts
  */
 export async function probeHttp(
   url: string,

@@ -12,13 +12,14 @@ import { systemClock } from "../../session/mod.ts";
 import { dial } from "../../transport/dial.ts";
 import type { Transport } from "../../transport/transport.ts";
 import { ProbeError, type ProbeFault } from "./errors.ts";
-import type { NetworkProbeSettings } from "./network-probe.ts";
+import type { NetworkProbeSettings } from "./network-probe-options.ts";
 
 /**
  * Opens a session at a Connect URI, waits for the relay's SETUP, and closes it with NO_ERROR. Over
  * WebTransport it is HTTP/3 that counts: a relay that is left with TCP alone does not pass.
  *
- * @throws {ProbeError} TIMEOUT, CONNECT_FAILED, CERTIFICATE_REFUSED, SETUP_FAILED, INVALID_TARGET
+ * @throws {ProbeError} CONNECT_FAILED, CERTIFICATE_REFUSED, SETUP_FAILED, INVALID_TARGET; the reason
+ *   of `signal` where it aborts
  */
 export async function probeMoqt(
   uri: string,

@@ -4,23 +4,10 @@
  * @module
  */
 
-import type { DialOptions } from "../../transport/dial.ts";
 import { probeHttp } from "./http-probe.ts";
 import { probeMoqt } from "./moqt-probe.ts";
+import type { NetworkProbeOptions } from "./network-probe-options.ts";
 import type { Probe } from "./probe.ts";
-
-/** What probes trust, and how they dial. */
-export interface NetworkProbeOptions
-  extends Pick<DialOptions, "drafts" | "certificateHashes" | "ca" | "backend"> {
-  /**
-   * Milliseconds for the attempt of a stack that cannot be given up; 2,000 by default. It is the
-   * signal of a probe that bounds the probe.
-   */
-  readonly timeout?: number;
-}
-
-/** The options with every default filled in. */
-export type NetworkProbeSettings = NetworkProbeOptions & { readonly timeout: number };
 
 /** Probes each relay as its target says; one with the target `none` always passes. */
 export function networkProbe(options: NetworkProbeOptions = {}): Probe {

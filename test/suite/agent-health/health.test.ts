@@ -11,7 +11,7 @@ const hour = 3_600 * second;
 const quick = { interval: second, timeout: 400, jitter: 0, fall: 3, rise: 2 };
 
 describe("health checks", () => {
-  test("take a relay out after its failures, and back after its successes [LB-HEALTH-2]", async () => {
+  test("take a relay out after its failures, and back after its successes", async () => {
     const bed = new HealthBed(quick);
     bed.health.setRelays(relays("r1", "r2", "r3"));
     bed.health.start();

@@ -25,7 +25,7 @@ function after(trace: string): Monitored {
 }
 
 describe("the monitor of a relay", () => {
-  test("needs so many failures in a row to fall, and successes in a row to rise [LB-HEALTH-1]", () => {
+  test("needs so many failures in a row to fall, and successes in a row to rise", () => {
     // fall 3, rise 2
     assert.equal(verdicts("+++---+-++++"), "UUUUUDDDDUUU");
     assert.equal(verdicts("+--+--+--+--"), "UUUUUUUUUUUU");
