@@ -35,8 +35,8 @@ export function apiHandlers(
     },
     "/v1/history": async (c) => {
       const before = wholeNumber(c, "before");
-      const limit = wholeNumber(c, "limit") ?? HISTORY_LIMIT;
-      if (before === null || limit < 1 || limit > MOST_HISTORY) {
+      const limit = wholeNumber(c, "limit", HISTORY_LIMIT);
+      if (before === null || limit === null || limit < 1 || limit > MOST_HISTORY) {
         return badQuery(`before is a version, limit a number from 1 to ${MOST_HISTORY}.`);
       }
       const entries = await agent.history({ limit, ...(before !== undefined && { before }) });

@@ -11,7 +11,7 @@ import { type Context, Hono } from "hono";
 import type { MiddlewareHandler } from "hono/types";
 import { actionsHandler, reportsHandler } from "./actions-route.ts";
 import { apiHandlers } from "./api.ts";
-import { faultResponse, unauthenticated } from "./fault.ts";
+import { faultOf, faultResponse, unauthenticated } from "./fault.ts";
 import { type AgentAppOptions, settingsOf } from "./options.ts";
 import { icon, stylesheet } from "./pages/style.ts";
 import { addPages, type PagesContext, pageFailed, pageNotFound } from "./pages.tsx";
@@ -105,7 +105,7 @@ export function agentApp(options: AgentAppOptions): Hono {
 
   app.notFound((c) => pageNotFound(c, pages));
   app.onError((error, c) => {
-    settings.onError(error);
+    if (faultOf(error).status === 500) settings.onError(error);
     const isApi = c.req.path.startsWith("/v1/") || c.req.path === "/metrics";
     return isApi ? faultResponse(error) : pageFailed(c, pages, error);
   });

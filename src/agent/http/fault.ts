@@ -24,6 +24,7 @@ const statusOf: Readonly<Record<AgentErrorCode, ProblemStatus>> = {
   NO_CHANGE: 409,
   INVALID_ACTION: 400,
   STORE_FAILED: 503,
+  INVALID_CONFIGURATION: 500,
 };
 
 /** What a report is refused with; any other code is a fault of ours. */

@@ -44,6 +44,8 @@ const REFUSALS_SHOWN = 50;
 const LARGEST_FORM = 16 * 1024;
 /** Milliseconds that the status page waits for shares that are not measured yet. */
 const SHARES_IN_TIME = 1000;
+/** Seconds after which a page without them is loaded again. */
+const SHARES_LATER = 3;
 /** Keys of a simulation in the browser, and hashes that it may take. */
 const MOST_KEYS = 100_000;
 const MOST_HASHES = 20_000_000;
@@ -68,7 +70,9 @@ export function addPages(app: Hono, context: PagesContext): void {
         agent.history({ limit: HISTORY_ON_STATUS }),
       ]);
       const status = statusOf(agent, context.settings.collector, shares, now());
-      const refresh = Math.max(5, wholeNumber(c, "refresh") || 0);
+      const asked = c.req.query("refresh") !== undefined;
+      const refresh = asked ? Math.max(5, wholeNumber(c, "refresh") || 0) : undefined;
+      const isMeasuring = shares === undefined && status.routes.hashed > 0;
       return html(
         c,
         <StatusPage
@@ -76,7 +80,8 @@ export function addPages(app: Hono, context: PagesContext): void {
           status={status}
           history={history}
           maximumAge={maximumAge}
-          refresh={c.req.query("refresh") === undefined ? undefined : refresh}
+          refresh={refresh}
+          reloadIn={isMeasuring ? SHARES_LATER : refresh}
         />,
       );
     }),
@@ -232,7 +237,7 @@ async function sharesInTime({ settings, meter }: PagesContext): Promise<Shares |
   });
   const shares = await Promise.race([meter.of(agent.current), late]);
   timers.clearTimeout(timer);
-  return shares;
+  return shares ?? meter.latest;
 }
 
 function simulatePage({ settings }: PagesContext) {

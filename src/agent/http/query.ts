@@ -6,10 +6,14 @@
 
 import type { Context } from "hono";
 
-/** A whole number in the query: `undefined` where it is absent, `null` where it is none. */
-export function wholeNumber(c: Context, name: string): number | null | undefined {
+/** A whole number in the query: `otherwise` where it is absent, `null` where it is none. */
+export function wholeNumber<T = undefined>(
+  c: Context,
+  name: string,
+  otherwise?: T,
+): number | null | T {
   const text = c.req.query(name);
-  if (text === undefined || text === "") return undefined;
+  if (text === undefined || text === "") return otherwise as T;
   return wholeNumberOf(text) ?? null;
 }
 

@@ -11,6 +11,8 @@ import type { Simulate } from "./ports.ts";
 
 /** What was measured of the contents of one snapshot. */
 export interface Shares {
+  /** The first version with these contents. */
+  readonly since: number;
   /** How many keys were placed. */
   readonly keys: number;
   /** Measured shares and those that weights give, between 0 and 1, by RID in hexadecimal. */
@@ -37,10 +39,16 @@ export class ShareMeter {
   readonly #onError: (error: unknown) => void;
   #since: number | undefined;
   #measuring: Promise<Shares | undefined> = Promise.resolve(undefined);
+  #latest: Shares | undefined;
 
   constructor(simulate: Simulate, onError: (error: unknown) => void) {
     this.#simulate = simulate;
     this.#onError = onError;
+  }
+
+  /** What was measured last, perhaps of older contents. */
+  get latest(): Shares | undefined {
+    return this.#latest;
   }
 
   /** What was measured; `undefined` where that failed. Never rejects. */
@@ -52,7 +60,8 @@ export class ShareMeter {
     this.#measuring = before.then(async () => {
       if (this.#since !== since) return undefined;
       try {
-        return await this.#measure(snapshot);
+        this.#latest = await this.#measure(snapshot, since);
+        return this.#latest;
       } catch (error) {
         this.#onError(error);
         return undefined;
@@ -61,7 +70,7 @@ export class ShareMeter {
     return this.#measuring;
   }
 
-  async #measure(snapshot: Snapshot): Promise<Shares> {
+  async #measure(snapshot: Snapshot, since: number): Promise<Shares> {
     const keys = keysToMeasure(snapshot.relays.length);
     const simulation = await this.#simulate(snapshot, snapshot, { keys });
     // Without a hashed route nothing is placed.
@@ -72,6 +81,6 @@ export class ShareMeter {
         { measured: after / whole, expected: expectedAfter / whole },
       ]),
     );
-    return { keys: simulation.keys, relays };
+    return { since, keys: simulation.keys, relays };
   }
 }

@@ -29,7 +29,7 @@ export function snapshotHandler(
       });
     }
     const after = wholeNumber(c, "after");
-    const wait = wholeNumber(c, "wait") ?? 0;
+    const wait = wholeNumber(c, "wait", 0);
     if (after === null || wait === null || wait > waiting.longestWait) {
       const detail = `after is a version, wait a number of seconds up to ${waiting.longestWait}.`;
       return problem(400, { code: "INVALID_QUERY", detail });

@@ -22,8 +22,13 @@ export interface Status {
   readonly now: number;
   /** `null` before the first version. */
   readonly current: CurrentStatus | null;
-  /** How many keys the shares were measured with; `null` where they are not known yet. */
-  readonly measuredKeys: number | null;
+  /** How the shares were measured; `null` where they are not known yet. */
+  readonly measured: {
+    /** How many keys were placed. */
+    readonly keys: number;
+    /** The first version with the contents that were measured: that of `current`, or older. */
+    readonly since: number;
+  } | null;
   readonly relays: readonly RelayStatus[];
   readonly routes: { readonly hashed: number; readonly static: number };
   readonly instances: readonly InstanceStatus[];
@@ -124,7 +129,7 @@ export function statusOf(
             since: current.since,
             cause: current.cause,
           },
-    measuredKeys: shares?.keys ?? null,
+    measured: shares === undefined ? null : { keys: shares.keys, since: shares.since },
     relays: agent.relays.map((relay) => relayStatus(relay, usage, shares)),
     routes: { hashed, static: routes.length - hashed },
     instances: (collector?.instances(current?.version ?? 0, now) ?? []).map(instanceStatus),

@@ -19,8 +19,8 @@ const MOST_CHANGES = 3;
 
 export function HistoryTable({ entries, now, caption }: HistoryTableProps) {
   return (
-    <table class="top-aligned">
-      <caption>{caption}</caption>
+    <table class="top-aligned stacked">
+      <caption class="unseen">{caption}</caption>
       <thead>
         <tr>
           <th scope="col">Version</th>

@@ -145,7 +145,7 @@ interface InstanceTableProps {
 function InstanceTable({ instances, now, caption }: InstanceTableProps) {
   return (
     <table>
-      <caption>{caption}</caption>
+      <caption class="unseen">{caption}</caption>
       <thead>
         <tr>
           <th scope="col">Instance</th>

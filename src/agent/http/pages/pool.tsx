@@ -12,18 +12,18 @@ import { HealthState, ShareBar, ShareLegend, scaleOf, Tag, type Tone } from "./p
 const MOST_SHOWN = 40;
 
 export function Pool({ status }: { readonly status: Status }) {
-  const { relays, measuredKeys } = status;
+  const { relays, measured } = status;
   const scale = scaleOf(
     relays.flatMap(({ share, expectedShare }) => [share ?? 0, expectedShare ?? 0]),
   );
-  const attention = relays.filter(needsAttention);
+  const attention = relays.filter(needsAttention).sort((a, b) => urgency(b) - urgency(a));
   const others = relays.filter((relay) => !needsAttention(relay));
   const large = relays.length > MOST_SHOWN;
   return (
     <section class="card" aria-labelledby="pool">
       <header>
         <h2 id="pool">Relays</h2>
-        {measuredKeys !== null && relays.length > 0 && (
+        {measured !== null && relays.length > 0 && (
           <ShareLegend measured="measured share of keys" expected="by weight" />
         )}
       </header>
@@ -33,10 +33,10 @@ export function Pool({ status }: { readonly status: Status }) {
           <code>yard publish POOL.json</code>.
         </p>
       )}
-      {large && measuredKeys !== null && <Skyline relays={relays} scale={scale} />}
+      {large && measured !== null && <Skyline relays={relays} scale={scale} />}
       {relays.length > 0 && <Measured status={status} />}
       {!large && relays.length > 0 && (
-        <RelayTable relays={[...attention, ...others]} scale={scale} caption="All relays" />
+        <RelayTable relays={[...attention, ...others]} scale={scale} caption="All relays" unseen />
       )}
       {large && attention.length > 0 && (
         <RelayTable
@@ -56,6 +56,7 @@ export function Pool({ status }: { readonly status: Status }) {
             relays={[...attention.slice(MOST_SHOWN), ...others]}
             scale={scale}
             caption="Healthy relays"
+            unseen
           />
         </details>
       )}
@@ -67,18 +68,25 @@ function needsAttention({ health, override, heldByCap, hint }: RelayStatus): boo
   return health !== "healthy" || override !== null || heldByCap || hint !== null;
 }
 
+/** Relays that are out come first, then those that would be. */
+function urgency({ health, heldByCap }: RelayStatus): number {
+  return (health === "unhealthy" ? 4 : 0) + (heldByCap ? 2 : 0) + (health === "draining" ? 1 : 0);
+}
+
 /** How the shares came about, and how far they are off. */
-function Measured({ status: { measuredKeys, relays, routes } }: { readonly status: Status }) {
+function Measured({ status }: { readonly status: Status }) {
+  const { current, measured, relays, routes } = status;
   if (routes.hashed === 0)
     return <p class="quiet small">There is no hashed route: no keys to share.</p>;
-  if (measuredKeys === null) {
-    return <p class="quiet small">Shares of keys are being measured: load the page again.</p>;
+  if (measured === null) {
+    return <p class="quiet small">Shares of keys are being measured.</p>;
   }
   let widest: RelayStatus | undefined;
   for (const relay of relays) if (difference(relay) > difference(widest)) widest = relay;
   return (
     <p class="quiet small">
-      Measured with {count(measuredKeys)} keys over {counted(routes.hashed, "hashed route")}.
+      Measured with {count(measured.keys)} keys over {counted(routes.hashed, "hashed route")}
+      {measured.since !== current?.since && `, as of version ${measured.since}; measuring anew`}.
       {widest !== undefined && (
         <>
           {" "}
@@ -134,12 +142,14 @@ interface RelayTableProps {
   readonly relays: readonly RelayStatus[];
   readonly scale: number;
   readonly caption: string;
+  /** Whether the caption is for those who do not see the heading above. */
+  readonly unseen?: boolean;
 }
 
-function RelayTable({ relays, scale, caption }: RelayTableProps) {
+function RelayTable({ relays, scale, caption, unseen = false }: RelayTableProps) {
   return (
     <table>
-      <caption>{caption}</caption>
+      <caption class={unseen ? "unseen" : undefined}>{caption}</caption>
       <colgroup>
         <col />
         <col />

@@ -129,7 +129,7 @@ function Ranking({ ranking }: Pick<Explanation, "ranking">) {
     <section class="card">
       <table>
         <caption>
-          Eligible candidates, best first. With weights apart, a smaller hash may win.
+          Eligible candidates, best first. Where weights differ, a smaller hash may win.
         </caption>
         <thead>
           <tr>

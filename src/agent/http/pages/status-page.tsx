@@ -20,13 +20,22 @@ interface StatusPageProps {
   readonly history: readonly HistoryEntry[];
   /** Milliseconds after which a snapshot is stale, where it is known. */
   readonly maximumAge?: number | undefined;
-  /** Seconds between two loads of the page; absent: it stays as it is. */
+  /** Seconds between two loads of the page that were asked for; absent: it stays as it is. */
   readonly refresh?: number | undefined;
+  /** Seconds until the browser loads it again, whyever. */
+  readonly reloadIn?: number | undefined;
 }
 
-export function StatusPage({ viewer, status, history, maximumAge, refresh }: StatusPageProps) {
+export function StatusPage({
+  viewer,
+  status,
+  history,
+  maximumAge,
+  refresh,
+  reloadIn,
+}: StatusPageProps) {
   return (
-    <Layout title={titleOf(status)} viewer={viewer} place="pool" refresh={refresh}>
+    <Layout title={titleOf(status)} viewer={viewer} place="pool" refresh={reloadIn}>
       <Alarms status={status} />
       <Facts status={status} maximumAge={maximumAge} />
       <Pool status={status} />

@@ -66,6 +66,7 @@ p { margin: 6px 0; }
 .facts dd { margin: 1px 0 0; font-size: 17px; font-weight: 600; line-height: 1.3; }
 .facts dd small { display: block; font-size: 12px; font-weight: 400; color: var(--quiet); }
 dl.plain { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 4px 16px; margin: 0; }
+dl.plain > * { align-self: baseline; }
 dl.plain dt { color: var(--quiet); }
 dl.plain dd { margin: 0; }
 
@@ -80,20 +81,22 @@ dl.plain dd { margin: 0; }
 .notice ul { margin: 4px 0 0; padding-left: 18px; }
 
 table { border-collapse: collapse; width: 100%; }
+caption.unseen { position: absolute; width: 1px; height: 1px; padding: 0; overflow: hidden; clip-path: inset(50%); }
 caption { text-align: left; color: var(--quiet); font-size: 12.5px; padding: 0 0 6px; }
 th { text-align: left; font-weight: 500; font-size: 12px; color: var(--quiet); white-space: nowrap; vertical-align: bottom; }
 th, td { padding: 5px 14px 5px 0; border-bottom: 1px solid var(--faint); }
 thead th { border-bottom-color: var(--line); }
 tbody th { font-size: 14px; color: inherit; font-weight: 550; white-space: normal; }
 tbody tr:last-child > * { border-bottom: 0; }
-td { vertical-align: baseline; } tbody th { vertical-align: baseline; }
+td, tbody th { vertical-align: middle; }
 th:last-child, td:last-child { padding-right: 0; }
 .number { text-align: right; white-space: nowrap; }
+th.number, td.number { width: 1%; padding-left: 6px; padding-right: 22px; }
 .top-aligned td, .top-aligned th { vertical-align: top; }
 .scroll { overflow-x: auto; }
 .share { display: grid; grid-template-columns: minmax(60px, 1fr) 54px 76px; gap: 10px; align-items: center; }
 .share svg { width: 100%; height: 14px; display: block; }
-.share .number { font-weight: 550; }
+.share .number:not(.quiet) { font-weight: 550; }
 col.bar { width: 34%; }
 .bar-track { fill: var(--faint); } .bar-fill { fill: var(--bar); } .bar-fill.out { fill: var(--bar-out); }
 .bar-mark { stroke: var(--mark); stroke-width: 2; vector-effect: non-scaling-stroke; }
@@ -120,6 +123,7 @@ button:hover { border-color: var(--quiet); }
 button.main { background: var(--link); border-color: var(--link); color: var(--card); }
 button.link { border: 0; background: none; padding: 0; min-height: 0; color: var(--link); font-weight: 400; }
 .actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(280px, 1fr)); gap: 16px; }
+.actions > form > p { margin: 0; min-height: 56px; }
 .actions > form { border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; display: grid; gap: 10px; align-content: start; }
 .actions h3 { margin: 0; }
 .sign-in { max-width: 460px; margin: 12vh auto 0; }
@@ -135,13 +139,22 @@ button.link { border: 0; background: none; padding: 0; min-height: 0; color: var
   .card { padding: 12px; }
   .facts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .wide { display: none; }
+  .state, .tag { white-space: normal; }
+  th.number, td.number { padding-right: 10px; padding-left: 0; }
   th, td { padding-right: 10px; }
-  .share { grid-template-columns: minmax(0, 1fr) auto; gap: 1px 8px; }
+  tbody th { min-width: 5.2em; }
+  .share { grid-template-columns: max-content max-content; gap: 1px 5px; font-size: 12px; }
+  .share .small { font-size: 11px; }
   .share svg { grid-column: 1 / -1; height: 10px; }
   col.bar { width: 46%; }
   dl.plain { grid-template-columns: minmax(0, 1fr); gap: 0; }
   dl.plain dd { margin-bottom: 8px; }
   .skyline { height: 72px; }
+  .stacked thead { position: absolute; clip-path: inset(50%); }
+  .stacked tr { display: grid; grid-template-columns: max-content 1fr; gap: 1px 12px; padding: 8px 0; border-bottom: 1px solid var(--faint); }
+  .stacked tr:last-child { border-bottom: 0; }
+  .stacked tbody th, .stacked td { border: 0; padding: 0; min-width: 0; }
+  .stacked td:nth-child(n + 3) { grid-column: 1 / -1; }
 }
 @media print { header.top nav, .who, form { display: none; } body { background: none; } }
 `;
