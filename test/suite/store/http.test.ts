@@ -9,7 +9,7 @@ import {
   versionKey,
 } from "../../../src/snapshot/mod.ts";
 import { httpStore } from "../../../src/store/http.ts";
-import { HOUR, snapshotOf, T0, turn } from "../snapshot/fixtures.ts";
+import { HOUR, snapshotOf, T0 } from "../snapshot/fixtures.ts";
 
 interface Asked {
   readonly url: string;
@@ -224,6 +224,11 @@ describe("a store over HTTP", () => {
     httpStore({ url: "http://127.0.0.1:8790", token });
   });
 });
+
+/** Lets everything go on that waits for no timer of the test's. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
 
 /** Timers that the test fires, by their delay. */
 class Delays {
