@@ -1,0 +1,5 @@
+/** Metrics on Bun. */
+
+import { metricsScenarios } from "../agent/metrics-scenarios.ts";
+
+metricsScenarios();

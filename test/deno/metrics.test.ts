@@ -1,0 +1,5 @@
+/** Metrics on Deno. */
+
+import { metricsScenarios } from "../agent/metrics-scenarios.ts";
+
+metricsScenarios();
