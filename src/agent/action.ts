@@ -6,7 +6,7 @@
  */
 
 import type { SigningKey } from "../snapshot/mod.ts";
-import { readAction } from "./action-shape.ts";
+import { type OperatorAction, readAction } from "./action-shape.ts";
 import { AgentError } from "./errors.ts";
 import { claimedKey, signJson, verifyJson } from "./jws.ts";
 
@@ -19,38 +19,7 @@ export type Role = "view" | "pool" | "routes";
 /** Every role, from the least to the most. */
 export const roles: readonly Role[] = ["view", "pool", "routes"];
 
-/**
- * An action for one version: `newVersion` has to be the one after the current, so that an action
- * counts once and never again (LB-SEC-7).
- */
-export type OperatorAction = {
-  readonly newVersion: number;
-  /** Why, in the operator's words; kept in the history. At most 500 characters. */
-  readonly reason: string;
-} & OperatorRequest;
-
-/** What an action asks for, without its version and reason. RIDs are lower-case hexadecimal. */
-export type OperatorRequest =
-  /** `digest`: SHA-256 of `encodeSnapshot` of the pool's snapshot with `newVersion`, in hex. */
-  | { readonly type: "publish"; readonly digest: string }
-  /** `digest`: that of the verified snapshot of `oldVersion`, in hex (LB-ROT-4). */
-  | { readonly type: "rollback"; readonly oldVersion: number; readonly digest: string }
-  | { readonly type: "drain" | "undrain"; readonly rid: string }
-  /** `prefix`: the fields of one hashed route in hex; absent: every one that names the relay. */
-  | {
-      readonly type: "weight";
-      readonly rid: string;
-      readonly weight: number;
-      readonly prefix?: readonly string[];
-    }
-  /** `auto` ends an override, so that probes and intent count again. */
-  | {
-      readonly type: "health";
-      readonly rid: string;
-      readonly health: "healthy" | "unhealthy" | "auto";
-    };
-
-export type ActionType = OperatorAction["type"];
+export type { ActionType, OperatorAction, OperatorRequest } from "./action-shape.ts";
 
 /** Somebody whom the configuration lists. */
 export interface Operator {
