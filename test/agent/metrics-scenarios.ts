@@ -17,7 +17,7 @@ export function samplesOf(text: string): Map<string, number> {
       /^(yardmaster_[a-z_]+(?:\{[a-z]+="[^"\\]*"(?:,[a-z]+="[^"\\]*")*\})?) (\S+)$/.exec(line);
     assert.ok(match, `not a sample: ${line}`);
     const [, series, value] = match;
-    assert.equal(samples.has(series as string), false, series);
+    assert.equal(samples.has(series as string), false, `twice: ${series}`);
     samples.set(series as string, Number(value === "Nan" ? Number.NaN : value));
   }
   return samples;

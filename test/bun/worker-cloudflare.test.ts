@@ -5,10 +5,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { Miniflare } from "miniflare";
+import { createCollector } from "../../src/agent/reports/mod.ts";
 import { decodeControlMessage, type RequestError } from "../../src/moqt/mod.ts";
 import {
   currentKey,
   exportPublicKey,
+  exportSigningKey,
   generateSigningKey,
   lastKnownGoodKey,
   parseSnapshot,
@@ -103,6 +105,46 @@ describe("the Worker", () => {
       expect(size).toBeLessThan(200 * 1024);
     });
   }, 60_000);
+
+  test("has no metrics inside: prom-client is for Bun and Deno", async () => {
+    const script = await bundleWorker();
+    expect(script).toContain("moq-lb-report+jwt");
+    expect(script).not.toContain("yardmaster_decisions_total");
+    expect(script).not.toContain("prom-client");
+  });
+
+  test("reports through KV, and the agent finds it there [LB-CONF-24] [LB-CONF-25]", async () => {
+    const { envelope, bindings } = await signedExample();
+    const key = await generateSigningKey("worker");
+    const reporting = {
+      YARDMASTER_INSTANCE_ID: "worker",
+      YARDMASTER_INSTANCE_KEY: JSON.stringify(await exportSigningKey(key)),
+      YARDMASTER_REPORT: "store",
+    };
+    await withWorker({ ...bindings, ...reporting }, async ({ miniflare }) => {
+      await publish(miniflare, envelope);
+      const answer = await miniflare.dispatchFetch("http://lb.test/healthz");
+      expect(answer.status).toBe(200);
+      const kv = await miniflare.getKVNamespace("SNAPSHOTS");
+      const store = {
+        async get(name: string) {
+          const value = await kv.get(name, "arrayBuffer");
+          return value === null ? undefined : new Uint8Array(value);
+        },
+      };
+      const collector = createCollector({
+        instances: new Map([["worker", key.publicKey]]),
+        signingKey: key,
+        current: () => ({ version: 1 }),
+      });
+      const views = async () => {
+        await collector.pollStore(store);
+        return collector.instances();
+      };
+      const [view] = await eventually(views, ([found]) => found?.never === false);
+      expect(view?.report).toMatchObject({ activeVersion: 1, mode: "redirect", stale: false });
+    });
+  });
 
   test("answers a real SUBSCRIBE with REDIRECT to r2 [LB-REDIR-3, LB-EX-5]", async () => {
     const { envelope, bindings } = await signedExample();

@@ -30,6 +30,17 @@ describe("DecisionCache", () => {
     assert.equal(cache.get(otherRoute, fields("example.com", "m1"), 2), undefined);
   });
 
+  test("counts what was there and what was not", () => {
+    const cache = new DecisionCache<string>();
+    assert.deepEqual([cache.hits, cache.misses], [0, 0]);
+    kept(cache, fields("a"));
+    keep(cache, fields("a"), "r1");
+    kept(cache, fields("a"));
+    kept(cache, fields("a"));
+    kept(cache, fields("b"));
+    assert.deepEqual([cache.hits, cache.misses], [2, 2]);
+  });
+
   test("tells apart keys that hash alike", () => {
     const cache = new DecisionCache<string>();
     // FNV-1a of 32 bits takes these two words for one.
