@@ -164,6 +164,8 @@ export interface Agent {
   /** Oldest first. */
   readonly refusals: readonly Refusal[];
   readonly alarms: readonly Alarm[];
+  /** Raises an alarm for whoever runs the agent, or ends it where `message` is absent. */
+  setAlarm(code: "POOL_FILE", message: string | undefined): void;
   /** Calls `listener` after a publication, a verdict or an alarm, until the result is called. */
   onChange(listener: () => void): () => void;
 }

@@ -152,6 +152,10 @@ class ConfigurationAgent implements Agent {
     return this.#alarms.list;
   }
 
+  setAlarm(code: "POOL_FILE", message: string | undefined): void {
+    this.#alarms.set(code, message);
+  }
+
   get relays(): readonly RelayState[] {
     const { contents } = this.#ledger;
     return contents === undefined ? [] : relayStates(contents, this.#settings.health);

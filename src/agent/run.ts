@@ -1,0 +1,179 @@
+/**
+ * A whole agent out of a configuration: store, health checks, reports, metrics, HTTP. Wiring only.
+ *
+ * @module
+ */
+
+import { toHex } from "../bytes.ts";
+import { createAgentMetrics } from "../metrics/mod.ts";
+import { SnapshotError, type Timers } from "../snapshot/mod.ts";
+import { openWritableStore } from "../store/open.ts";
+import type { Agent } from "./agent.ts";
+import type { AgentConfig } from "./config.ts";
+import { createAgent } from "./configuration-agent.ts";
+import { createHealth, networkProbe, type Probe } from "./health/mod.ts";
+import { agentApp } from "./http/app.ts";
+import { readPoolFile, watchFile } from "./pool-file.ts";
+import { createCollector } from "./reports/mod.ts";
+import { serve } from "./serve.ts";
+import { simulate } from "./simulate.ts";
+
+/** Milliseconds between two looks for reports that instances left in the store. */
+const POLL_REPORTS = 10_000;
+
+const timers: Timers = {
+  setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
+};
+
+export interface RunOptions {
+  /** Takes lines of the log: one JSON map each. */
+  readonly log: (line: string) => void;
+}
+
+/** An agent that runs. */
+export interface RunningAgent {
+  readonly agent: Agent;
+  /** Where its HTTP interface is. */
+  readonly url: string;
+  /** Resolves once it publishes, with the pool file loaded if the store had no snapshot. */
+  readonly started: Promise<void>;
+  /** Reads the pool file again and publishes it, where no signature is asked for that. */
+  reload(): Promise<void>;
+  /** Ends everything and releases the lease. */
+  close(): Promise<void>;
+}
+
+/**
+ * Runs an agent. It answers at once; that it publishes may take until another agent is gone.
+ *
+ * @throws {ConfigurationError} the store's address
+ * @throws {YardmasterError} `LISTEN_FAILED`
+ */
+export async function runAgent(config: AgentConfig, { log }: RunOptions): Promise<RunningAgent> {
+  const now = () => Date.now();
+  const monotonic = () => performance.now();
+  const say = (event: object) => log(JSON.stringify(event));
+  const store = await openWritableStore(config.store, "store");
+  const dial = networkProbe(
+    config.health.timeout === undefined ? {} : { timeout: config.health.timeout },
+  );
+  let probe: Probe = dial;
+  const health = createHealth(config.health, {
+    probe: (relay, signal) => probe(relay, signal),
+    now,
+    monotonic,
+    timers,
+    random: Math.random,
+  });
+  const { listen, publicUrl, ownServiceUris, history, leaseTtl, instances, maximumAge } = config;
+  const { agentId, signingKey, trustedKeys, operators, operatorSignatures } = config;
+  // The socket comes first: its port is in the lease, and requests wait for no lease.
+  let answer: (request: Request) => Response | Promise<Response> = () =>
+    new Response(null, { status: 503 });
+  const listener = serve(listen, (request) => answer(request));
+  const agent = createAgent({
+    agentId,
+    url: publicUrl ?? listener.url,
+    store,
+    signingKey,
+    trustedKeys,
+    maximumAge,
+    operators,
+    operatorSignatures,
+    ...(ownServiceUris && { ownServiceUris }),
+    ...(history !== undefined && { history }),
+    ...(leaseTtl !== undefined && { leaseTtl }),
+    health,
+    now,
+    monotonic,
+    timers,
+    onEvent: (event) => {
+      say(event);
+      metrics.onEvent(event);
+    },
+  });
+  const collector = createCollector({
+    instances,
+    signingKey,
+    current: () => agent.current,
+    hints: health,
+    isRelay: (rid) => agent.relays.some((relay) => toHex(relay.rid) === rid),
+    now,
+    monotonic,
+    timers,
+  });
+  const metrics = createAgentMetrics({ agent, collector, maximumAge, now });
+  probe = metrics.countProbes(dial);
+  const app = agentApp({
+    agent,
+    operators,
+    simulate,
+    now,
+    instances,
+    collector,
+    metrics,
+    publicUrl: publicUrl ?? listener.url,
+    operatorSignatures: new Set([...operatorSignatures, "rollback"]),
+    maximumAge,
+    timers,
+    onError: (error) => say({ event: "error", at: now(), message: messageOf(error) }),
+  });
+  answer = (request) => app.fetch(request);
+  const forget = agent.onChange(() => collector.noteVersion());
+  const pool = poolLoader(config, agent, say);
+  const ends = [
+    collector.watchStore(store, POLL_REPORTS),
+    watchFile(config.pool, timers, () => void pool.reload()),
+    forget,
+  ];
+  const started = agent.start().then(pool.loadFirst);
+  // Who is stopped while it waits has nothing to report.
+  started.catch(() => {});
+  return {
+    agent,
+    url: listener.url,
+    started,
+    reload: pool.reload,
+    async close() {
+      for (const end of ends) end();
+      await agent.stop();
+      await listener.close();
+    },
+  };
+}
+
+/** Publishes the pool file, or says what is wrong with it. */
+function poolLoader(config: AgentConfig, agent: Agent, say: (event: object) => void) {
+  const load = async (): Promise<void> => {
+    try {
+      const text = await readPoolFile(config.pool);
+      await agent.publish(text, { kind: "local" });
+      agent.setAlarm("POOL_FILE", undefined);
+    } catch (error) {
+      const problems = error instanceof SnapshotError ? error.problems : [];
+      const message = `${config.pool}: ${messageOf(error)}`;
+      say({ event: "pool-file", at: Date.now(), message, problems });
+      agent.setAlarm("POOL_FILE", message);
+    }
+  };
+  return {
+    async loadFirst(): Promise<void> {
+      if (agent.current === undefined) await load();
+    },
+    async reload(): Promise<void> {
+      if (agent.role !== "publishing") return;
+      const first = agent.current === undefined;
+      if (!first && config.operatorSignatures.has("publish")) {
+        const message = `${config.pool} changed: publish it with an operator's signature`;
+        say({ event: "pool-file", at: Date.now(), message, problems: [] });
+        return;
+      }
+      await load();
+    },
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

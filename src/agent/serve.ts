@@ -1,0 +1,74 @@
+import { YardmasterError } from "../errors.ts";
+import type { AgentListen } from "./config.ts";
+
+/** A socket that answers. */
+export interface AgentListener {
+  readonly url: string;
+  /** Ends it, and requests that are under way with it. */
+  close(): Promise<void>;
+}
+
+type Fetch = (request: Request) => Response | Promise<Response>;
+
+/** The parts of the runtimes that serve HTTP; `types` of neither may be there. */
+interface Runtimes {
+  readonly Deno?: {
+    serve(
+      options: {
+        hostname: string;
+        port: number;
+        cert?: string;
+        key?: string;
+        signal: AbortSignal;
+        onListen: () => void;
+      },
+      fetch: Fetch,
+    ): { readonly addr: { readonly port: number }; readonly finished: Promise<void> };
+  };
+  readonly Bun?: {
+    serve(options: {
+      hostname: string;
+      port: number;
+      tls?: { cert: string; key: string };
+      idleTimeout: number;
+      fetch: Fetch;
+    }): { readonly port: number; stop(closeActive: boolean): Promise<void> };
+  };
+}
+
+/** Seconds without a byte until Bun ends a connection: more than a long poll waits. */
+const IDLE = 120;
+
+/**
+ * Serves HTTP, or HTTPS where there is a certificate, on Bun or Deno.
+ *
+ * @throws {YardmasterError} `LISTEN_FAILED`
+ */
+export function serve(listen: AgentListen, fetch: Fetch): AgentListener {
+  const { hostname, port, certificate, key } = listen;
+  const { Deno, Bun } = globalThis as Runtimes;
+  const tls = certificate !== undefined && key !== undefined && { cert: certificate, key };
+  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  const urlAt = (bound: number) => `${tls ? "https" : "http"}://${host}:${bound}`;
+  try {
+    if (Deno !== undefined) {
+      const end = new AbortController();
+      const options = { hostname, port, signal: end.signal, onListen: () => {}, ...tls };
+      const server = Deno.serve(options, fetch);
+      const close = () => {
+        end.abort();
+        return server.finished;
+      };
+      return { url: urlAt(server.addr.port), close };
+    }
+    if (Bun !== undefined) {
+      const options = { hostname, port, idleTimeout: IDLE, fetch, ...(tls && { tls }) };
+      const server = Bun.serve(options);
+      return { url: urlAt(server.port), close: () => server.stop(true) };
+    }
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new YardmasterError("LISTEN_FAILED", `listen: ${hostname}:${port}: ${reason}`, { cause });
+  }
+  throw new YardmasterError("LISTEN_FAILED", "an agent runs on Bun or Deno");
+}
