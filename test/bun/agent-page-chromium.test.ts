@@ -38,6 +38,8 @@ const sizes = [
 const schemes = ["light", "dark"] as const;
 
 interface Scene {
+  /** Two versions to simulate between. */
+  readonly versions: readonly [from: number, to: number];
   readonly agent: AgentDouble;
   readonly collector: CollectorDouble;
 }
@@ -46,7 +48,7 @@ interface Scene {
 function empty(): Scene {
   const agent = new AgentDouble();
   agent.put(poolOf([], 1), { cause: "first" });
-  return { agent, collector: new CollectorDouble() };
+  return { agent, collector: new CollectorDouble(), versions: [1, 1] };
 }
 
 const three: readonly PoolRelay[] = [
@@ -99,12 +101,13 @@ function small(): Scene {
   });
   const collector = new CollectorDouble();
   collector.views = manyInstances(8, 42).slice(3);
-  return { agent, collector };
+  return { agent, collector, versions: [40, 41] };
 }
 
 /** 200 relays and 200 instances, and something to worry about. */
 function large(): Scene {
   const agent = new AgentDouble();
+  agent.put(poolOf(manyRelays(190), 1206), { cause: "publish" });
   agent.put(poolOf(manyRelays(200), 1207), {
     cause: "health",
     changes: ["relay nrt-9: unhealthy is now healthy"],
@@ -124,7 +127,7 @@ function large(): Scene {
     since: noon - 95_000,
     message: "7 instances are behind: edge-008, edge-037, edge-066 and 4 more",
   });
-  return { agent, collector };
+  return { agent, collector, versions: [1206, 1207] };
 }
 
 function suite(): void {
@@ -194,7 +197,9 @@ function suite(): void {
         test(
           `a pool of ${sceneName}, ${name}, ${colorScheme}: nothing is cut off`,
           async () => {
-            const url = serve(scene());
+            const shown = scene();
+            const [from, to] = shown.versions;
+            const url = serve(shown);
             const tab = await tabOf({ viewport, colorScheme });
             await signIn(tab, url);
             // Until the shares are measured, the page loads itself again.
@@ -203,7 +208,7 @@ function suite(): void {
               status: "/",
               history: "/history",
               route: "/route?name=example.2ecom-m1-camera",
-              simulate: "/simulate?from=1&to=1&keys=500",
+              simulate: `/simulate?from=${from}&to=${to}&keys=500`,
             };
             for (const [page, path] of Object.entries(paths)) {
               await tab.goto(url + path);

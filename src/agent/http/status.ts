@@ -105,7 +105,7 @@ export interface InstanceStatus {
 
 /** The state at `now`. */
 export function statusOf(
-  agent: AgentPort,
+  agent: Pick<AgentPort, "role" | "current" | "relays" | "alarms">,
   collector: CollectorPort | undefined,
   shares: Shares | undefined,
   now: number,

@@ -48,9 +48,9 @@ function cut(text: string, longest: number): string {
   return `${[...text].slice(0, longest - 1).join("")}…`;
 }
 
-/** 0.3333 as `33.3 %`. */
+/** 0.3333 as `33.3 %`, 0.00482 as `0.48 %`: shares of large pools need the digit. */
 export function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
+  return `${(share * 100).toFixed(share > 0 && share < 0.1 ? 2 : 1)} %`;
 }
 
 /** 12345 as `12,345`. */

@@ -38,7 +38,7 @@ export function HistoryTable({ entries, now, caption }: HistoryTableProps) {
             <td class="quiet">
               <Ago at={entry.at} now={now} />
             </td>
-            <td>
+            <td class="line">
               <b class="nowrap">{causeText(entry)}</b>
               <ul class="changes small">
                 {entry.changes.slice(0, MOST_CHANGES).map((change) => (
@@ -49,7 +49,7 @@ export function HistoryTable({ entries, now, caption }: HistoryTableProps) {
                 )}
               </ul>
             </td>
-            <td>
+            <td class="line">
               <By entry={entry} />
             </td>
           </tr>

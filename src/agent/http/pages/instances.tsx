@@ -144,7 +144,7 @@ interface InstanceTableProps {
 
 function InstanceTable({ instances, now, caption }: InstanceTableProps) {
   return (
-    <table>
+    <table class="stacked">
       <caption class="unseen">{caption}</caption>
       <thead>
         <tr>
@@ -174,7 +174,7 @@ function InstanceTable({ instances, now, caption }: InstanceTableProps) {
         {instances.map((instance) => (
           <tr>
             <th scope="row">{instance.id}</th>
-            <td>
+            <td class="line">
               <InstanceState instance={instance} now={now} />
             </td>
             <td class="number">{instance.version === null ? "–" : `v${instance.version}`}</td>

@@ -148,7 +148,7 @@ interface RelayTableProps {
 
 function RelayTable({ relays, scale, caption, unseen = false }: RelayTableProps) {
   return (
-    <table>
+    <table class="stacked">
       <caption class={unseen ? "unseen" : undefined}>{caption}</caption>
       <colgroup>
         <col />
@@ -181,8 +181,11 @@ function RelayTable({ relays, scale, caption, unseen = false }: RelayTableProps)
             <td>
               <HealthState health={relay.health} /> <Remarks relay={relay} />
             </td>
-            <td class="number">{weightText(relay)}</td>
-            <td>
+            <td class="number">
+              <span class="narrow quiet small">weight </span>
+              {weightText(relay)}
+            </td>
+            <td class="line">
               {relay.share === null || relay.expectedShare === null ? (
                 <span class="quiet">{relay.hashedRoutes === 0 ? "on no hashed route" : "–"}</span>
               ) : (

@@ -56,6 +56,7 @@ p { margin: 6px 0; }
 .quiet { color: var(--quiet); }
 .small { font-size: 12.5px; }
 .nowrap { white-space: nowrap; }
+.narrow { display: none; }
 
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 14px 16px; margin: 0 0 16px; }
 .card > header { display: flex; align-items: baseline; gap: 4px 14px; flex-wrap: wrap; margin-bottom: 8px; }
@@ -151,10 +152,15 @@ button.link { border: 0; background: none; padding: 0; min-height: 0; color: var
   dl.plain dd { margin-bottom: 8px; }
   .skyline { height: 72px; }
   .stacked thead { position: absolute; clip-path: inset(50%); }
-  .stacked tr { display: grid; grid-template-columns: max-content 1fr; gap: 1px 12px; padding: 8px 0; border-bottom: 1px solid var(--faint); }
+  .stacked tbody, .stacked { display: block; }
+  .stacked tr { display: grid; grid-template-columns: minmax(0, 1fr) max-content max-content; gap: 2px 12px; padding: 7px 0; align-items: baseline; border-bottom: 1px solid var(--faint); }
   .stacked tr:last-child { border-bottom: 0; }
-  .stacked tbody th, .stacked td { border: 0; padding: 0; min-width: 0; }
-  .stacked td:nth-child(n + 3) { grid-column: 1 / -1; }
+  .stacked tbody th, .stacked td { border: 0; padding: 0; width: auto; min-width: 0; }
+  .stacked .line { grid-column: 1 / -1; order: 1; }
+  .stacked .line:empty { display: none; }
+  .stacked .share { grid-template-columns: minmax(0, 1fr) max-content max-content; }
+  .stacked .share svg { grid-column: auto; }
+  .narrow { display: inline; }
 }
 @media print { header.top nav, .who, form { display: none; } body { background: none; } }
 `;
