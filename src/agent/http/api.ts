@@ -19,6 +19,8 @@ import { wholeNumber, wholeNumberOf } from "./query.ts";
 import type { ShareMeter } from "./shares.ts";
 import { statusOf } from "./status.ts";
 
+/** Milliseconds that a status waits for shares that are not measured yet. */
+const SHARES_IN_TIME = 3000;
 const HISTORY_LIMIT = 50;
 const MOST_HISTORY = 200;
 
@@ -29,8 +31,10 @@ export function apiHandlers(
 ): Readonly<Record<string, Handler>> {
   const { agent, collector, now } = settings;
   return {
-    "/v1/status": async () => {
-      const shares = agent.current === undefined ? undefined : await meter.of(agent.current);
+    "/v1/status": async (c) => {
+      // A tool that wants the version alone need not wait for what takes a while to measure.
+      const patience = c.req.query("shares") === "none" ? 0 : SHARES_IN_TIME;
+      const shares = await meter.within(agent.current, patience, settings.timers);
       return json(statusOf(agent, collector, shares, now()));
     },
     "/v1/history": async (c) => {

@@ -227,17 +227,8 @@ function ownPath(path: string): string {
     : "/";
 }
 
-/** The shares, where they are known or soon will be: a page had better come without than late. */
-async function sharesInTime({ settings, meter }: PagesContext): Promise<Shares | undefined> {
-  const { agent, timers } = settings;
-  if (agent.current === undefined) return undefined;
-  let timer: unknown;
-  const late = new Promise<undefined>((resolve) => {
-    timer = timers.setTimeout(() => resolve(undefined), SHARES_IN_TIME);
-  });
-  const shares = await Promise.race([meter.of(agent.current), late]);
-  timers.clearTimeout(timer);
-  return shares ?? meter.latest;
+function sharesInTime({ settings, meter }: PagesContext): Promise<Shares | undefined> {
+  return meter.within(settings.agent.current, SHARES_IN_TIME, settings.timers);
 }
 
 function simulatePage({ settings }: PagesContext) {

@@ -5,7 +5,7 @@
  */
 
 import { toHex } from "../../bytes.ts";
-import type { Snapshot } from "../../snapshot/mod.ts";
+import type { Snapshot, Timers } from "../../snapshot/mod.ts";
 import type { Published } from "../agent.ts";
 import type { Simulate } from "./ports.ts";
 
@@ -46,11 +46,6 @@ export class ShareMeter {
     this.#onError = onError;
   }
 
-  /** What was measured last, perhaps of older contents. */
-  get latest(): Shares | undefined {
-    return this.#latest;
-  }
-
   /** What was measured; `undefined` where that failed. Never rejects. */
   of({ since, snapshot }: Pick<Published, "since" | "snapshot">): Promise<Shares | undefined> {
     if (since === this.#since) return this.#measuring;
@@ -68,6 +63,25 @@ export class ShareMeter {
       }
     });
     return this.#measuring;
+  }
+
+  /**
+   * What is measured of `published`, where it is known or will be within `milliseconds`, else what
+   * was measured last: an answer had better come without than late. Never rejects.
+   */
+  async within(
+    published: Published | undefined,
+    milliseconds: number,
+    timers: Timers,
+  ): Promise<Shares | undefined> {
+    if (published === undefined) return undefined;
+    let timer: unknown;
+    const late = new Promise<undefined>((resolve) => {
+      timer = timers.setTimeout(() => resolve(undefined), milliseconds);
+    });
+    const shares = await Promise.race([this.of(published), late]);
+    timers.clearTimeout(timer);
+    return shares ?? this.#latest;
   }
 
   async #measure(snapshot: Snapshot, since: number): Promise<Shares> {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { signAction, signOperatorToken } from "../../../src/agent/action.ts";
 import { AgentError, type AgentErrorCode } from "../../../src/agent/errors.ts";
+import { simulate } from "../../../src/agent/simulate.ts";
 import { ReportError, type ReportErrorCode } from "../../../src/report/mod.ts";
 import { SnapshotError } from "../../../src/snapshot/mod.ts";
 import { manyInstances, moved, noon, type Person } from "../../support/agent-double.ts";
@@ -221,6 +222,25 @@ describe("what operators read", () => {
         ["edge-008", "behind", 5, 2],
       ],
     );
+  });
+
+  test("status without shares at once, while they are measured", async () => {
+    let finish = () => {};
+    const measured = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const there = await world({
+      simulate: async (...all) => {
+        await measured;
+        return simulate(...all);
+      },
+    });
+    const early = await there.get("/v1/status?shares=none");
+    const status = (await early.json()) as { measured: unknown; relays: { share: unknown }[] };
+    assert.deepEqual([status.measured, status.relays[0]?.share], [null, null]);
+    finish();
+    const late = (await (await there.get("/v1/status")).json()) as { measured: unknown };
+    assert.deepEqual(late.measured, { keys: 10_000, since: 7 });
   });
 
   test("history by pages, one version with its snapshot, differences", async () => {

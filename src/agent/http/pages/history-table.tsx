@@ -68,9 +68,7 @@ export function causeText({ cause, rolledBackTo }: HistoryEntry): string {
 /** Who asked for a version, how that is proved, and why. */
 export function By({ entry: { operator, agentId } }: { readonly entry: HistoryEntry }) {
   if (operator === undefined) {
-    return (
-      <span class="quiet">{agentId === "" ? "unknown" : `agent ${safeText(agentId, 64)}`}</span>
-    );
+    return <span class="quiet">{agentId === "" ? "unknown" : safeText(agentId, 64)}</span>;
   }
   return (
     <>

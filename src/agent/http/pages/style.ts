@@ -152,8 +152,8 @@ button.link { border: 0; background: none; padding: 0; min-height: 0; color: var
   dl.plain dd { margin-bottom: 8px; }
   .skyline { height: 72px; }
   .stacked thead { position: absolute; clip-path: inset(50%); }
-  .stacked tbody, .stacked { display: block; }
-  .stacked tr { display: grid; grid-template-columns: minmax(0, 1fr) max-content max-content; gap: 2px 12px; padding: 7px 0; align-items: baseline; border-bottom: 1px solid var(--faint); }
+  .stacked tbody, .stacked, .stacked caption:not(.unseen) { display: block; }
+  .stacked tr { display: grid; grid-template-columns: minmax(5.2em, 1fr) minmax(0, max-content) max-content; gap: 2px 12px; padding: 7px 0; align-items: baseline; border-bottom: 1px solid var(--faint); }
   .stacked tr:last-child { border-bottom: 0; }
   .stacked tbody th, .stacked td { border: 0; padding: 0; width: auto; min-width: 0; }
   .stacked .line { grid-column: 1 / -1; order: 1; }
