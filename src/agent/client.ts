@@ -169,7 +169,9 @@ export class AgentClient {
     pool: unknown,
     requestFor: (newVersion: number) => Promise<OperatorRequest>,
   ): Promise<PublishedJson> {
-    let current = (await this.status()).current?.version ?? 0;
+    // What an action needs of it does not wait for shares to be measured.
+    const { current: newest } = await this.#get<Status>("/v1/status?shares=none");
+    let current = newest?.version ?? 0;
     for (let attempt = 1; ; attempt++) {
       const newVersion = current + 1;
       const action = { ...(await requestFor(newVersion)), newVersion, reason };
