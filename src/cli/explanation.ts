@@ -32,6 +32,8 @@ export interface UsedSnapshot {
   readonly signedAt?: number;
   /** SHA-256 of the signed payload in hexadecimal; absent for a file. */
   readonly digest?: string;
+  /** Whether the file is a pool without a version. */
+  readonly unnumbered?: boolean;
 }
 
 /** What becomes of requests that no relay is found for (LB-REJECT-2 to LB-REJECT-5, LB-S3). */
@@ -54,7 +56,8 @@ export interface JsonExplanation {
   readonly namespace: string;
   readonly snapshot: {
     readonly source: string;
-    readonly version: number;
+    /** `null` for a pool without one. */
+    readonly version: number | null;
     /** ISO 8601; `null` for a file, as is the digest. */
     readonly signedAt: string | null;
     readonly digest: string | null;
@@ -82,7 +85,7 @@ export function explanationToJson(
   used: UsedSnapshot,
   explanation: RouteExplanation,
 ): JsonExplanation {
-  const { snapshot, source, signedAt, digest = null } = used;
+  const { snapshot, source, signedAt, digest = null, unnumbered } = used;
   const ridOf = ridNames(snapshot);
   const toJson = (relay: Relay): JsonRelay => {
     return { rid: ridOf(relay), uri: relay.uri, health: relay.health };
@@ -94,7 +97,7 @@ export function explanationToJson(
     namespace: formatName(namespace),
     snapshot: {
       source,
-      version: snapshot.version,
+      version: unnumbered ? null : snapshot.version,
       signedAt: signedAt === undefined ? null : new Date(signedAt).toISOString(),
       digest,
     },
@@ -182,7 +185,8 @@ function hashText(profile: HashProfileName, hash: bigint): string {
   return hash.toString(16).padStart(hashProfiles[profile].bits / 4, "0");
 }
 
-function snapshotText({ snapshot, source, signedAt }: UsedSnapshot): string {
+function snapshotText({ snapshot, source, signedAt, unnumbered }: UsedSnapshot): string {
+  if (unnumbered) return source;
   const signed = signedAt === undefined ? "" : `, signed ${new Date(signedAt).toISOString()}`;
   return `version ${snapshot.version} of ${source}${signed}`;
 }

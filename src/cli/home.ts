@@ -137,13 +137,13 @@ export function hasSigningKey(files: KeyFiles): Promise<boolean> {
 
 /** @throws {InputError} there is no signing key, or the file is no private Ed25519 JWK */
 export async function readSigningKey(files: KeyFiles): Promise<SigningKey> {
-  const jwk = await readJwk(files.signing, "create a signing key with yard keygen");
+  const jwk = await readJson(files.signing, "create a signing key with yard keygen");
   return importNaming(files.signing, () => importSigningKey(jwk));
 }
 
 /** @throws {InputError} there are no trusted keys, or the file is no JWK Set of Ed25519 keys */
 export async function readTrustedKeys(files: KeyFiles): Promise<TrustedKeys> {
-  const jwks = await readJwk(files.trusted, "yard keygen creates it");
+  const jwks = await readJson(files.trusted, "yard keygen creates it");
   return importNaming(files.trusted, () => importTrustedKeys(jwks));
 }
 
@@ -158,14 +158,19 @@ export async function exposureOf(files: KeyFiles): Promise<string | undefined> {
 /** The trusted keys as they stand in the file; none where there is no file. */
 async function trustedEntries(files: KeyFiles): Promise<{ readonly x: string }[]> {
   if (!(await exists(files.trusted))) return [];
-  const jwks = await readJwk(files.trusted);
+  const jwks = await readJson(files.trusted);
   await importNaming(files.trusted, () => importTrustedKeys(jwks));
   if (Array.isArray(jwks)) return jwks;
   const { keys, ...single } = jwks as { keys?: { x: string }[]; x: string };
   return keys ?? [single];
 }
 
-async function readJwk(path: string, hint?: string): Promise<unknown> {
+/**
+ * A file of JSON that may hold a key.
+ *
+ * @throws {InputError} it cannot be read, or is not JSON
+ */
+export async function readJson(path: string, hint?: string): Promise<unknown> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -181,7 +186,8 @@ async function readJwk(path: string, hint?: string): Promise<unknown> {
   }
 }
 
-async function importNaming<T>(path: string, read: () => Promise<T>): Promise<T> {
+/** What `read` makes of the key in the file at `path`; its error names the file. */
+export async function importNaming<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
@@ -190,7 +196,8 @@ async function importNaming<T>(path: string, read: () => Promise<T>): Promise<T>
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+/** Whether there is something at `path`. */
+export async function exists(path: string): Promise<boolean> {
   try {
     await stat(path);
     return true;
@@ -200,6 +207,7 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-function jsonBytes(value: unknown): Uint8Array {
+/** A value as the text of a JSON file. */
+export function jsonBytes(value: unknown): Uint8Array {
   return utf8(`${JSON.stringify(value, null, 2)}\n`);
 }

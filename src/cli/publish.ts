@@ -4,19 +4,15 @@
  * @module
  */
 
-import { type Agent, AgentError, createAgent } from "../agent/mod.ts";
-import { parseSnapshot } from "../snapshot/mod.ts";
+import { type Agent, AgentError, parsePool } from "../agent/mod.ts";
+import { readJson } from "../snapshot/mod.ts";
 import { type Current, readCurrent } from "./current.ts";
 import { InputError } from "./errors.ts";
-import {
-  createSigningKey,
-  type Home,
-  hasSigningKey,
-  readSigningKey,
-  readTrustedKeys,
-} from "./home.ts";
+import { createSigningKey, type Home, hasSigningKey, readTrustedKeys } from "./home.ts";
+import { actLocally, publishAction, withLocalAgent } from "./local-agent.ts";
 import { withLock } from "./lock.ts";
 import { meetingExample } from "./meeting.ts";
+import { notAbove } from "./not-above.ts";
 
 /** A version counts, whenever it was signed: the clock may have been wrong. */
 const ANY_TIME = Number.POSITIVE_INFINITY;
@@ -28,8 +24,10 @@ export interface PublishOptions {
 }
 
 export interface PublishLocallyOptions extends PublishOptions {
-  /** Take the version after the current one instead of the snapshot's own. */
+  /** Take the version after the current one instead of the snapshot's own, if it has any. */
   readonly next?: boolean;
+  /** Why, for the history. */
+  readonly reason?: string;
   /** What messages call the snapshot, such as its file. */
   readonly source?: string;
 }
@@ -46,40 +44,44 @@ export interface Published {
 }
 
 /**
- * Signs a snapshot with the home's key and publishes it in the home's store, under its version and
- * as the current one.
+ * Signs a pool with the home's key and publishes it in the home's store, under its version and as
+ * the current one. Where the home has an operator, the operator signs for it, and it becomes the
+ * next version, as with an agent.
  *
- * @param snapshot JSON text, a parsed JSON value or a validated snapshot
+ * @param pool JSON text, a parsed JSON value or a validated snapshot
  * @throws {SnapshotError} MALFORMED_SNAPSHOT or INVALID_SNAPSHOT with every problem (LB-CONF-16)
  * @throws {InputError} the version is not above the current one (LB-ROT-3), or a key is missing
  */
 export async function publishLocally(
-  snapshot: unknown,
-  { home, now, next = false, source = "snapshot" }: PublishLocallyOptions,
+  pool: unknown,
+  { home, now, next = false, source = "snapshot", reason = "" }: PublishLocallyOptions,
 ): Promise<Published> {
-  const valid = parseSnapshot(snapshot);
+  const valid = parsePool(pool).snapshot;
+  const { version } = (typeof pool === "string" ? readJson(pool) : pool) as { version?: number };
   const trusted = await readTrustedKeys(home.keys);
   return withLock(home.lock, async () => {
     const current = await readCurrent(home, trusted, ANY_TIME);
-    const { version } = valid;
-    if (!next && version <= current.floor) throw notAbove(source, version, current.floor, home);
-    return withAgent(home, now, current, async (agent) => {
+    const isTaken = (floor: number) => !next && version !== undefined && version <= floor;
+    const refusal = (floor: number) => notAbove(source, version ?? 0, floor, home.directory);
+    if (isTaken(current.floor)) throw refusal(current.floor);
+    const time = () => now;
+    return withLocalAgent(home, time, async (local) => {
+      const { agent, operator } = local;
+      if (operator !== undefined) {
+        const published = await actLocally(local, time, reason, publishAction(valid), (_, by) =>
+          agent.publish(valid, by, { reason }),
+        );
+        return publishedOf(published, current);
+      }
       try {
-        const options = next ? {} : { version };
-        return await agent.publish(valid, { kind: "local" }, options);
+        const options = next || version === undefined ? {} : { version };
+        return publishedOf(await agent.publish(valid, { kind: "local" }, options), current);
       } catch (error) {
         if (!(error instanceof AgentError) || error.code !== "VERSION_MOVED") throw error;
-        throw notAbove(source, version, error.currentVersion ?? current.floor, home);
+        throw refusal(error.currentVersion ?? current.floor);
       }
     });
   });
-}
-
-function notAbove(source: string, version: number, floor: number, home: Home): InputError {
-  return new InputError(
-    `${source}: version: ${version} is not above ${floor}, the current version of ` +
-      `${home.directory} [LB-ROT-3]; raise it, or take the next one with --next`,
-  );
 }
 
 /**
@@ -95,7 +97,13 @@ export function republish({ home, now }: PublishOptions): Promise<Published> {
     if (verified === undefined) {
       throw new InputError(`${home.directory}: ${current.fault ?? "the store has no snapshot"}`);
     }
-    return withAgent(home, now, current, (agent) => agent.republish());
+    return withLocalAgent(
+      home,
+      () => now,
+      async ({ agent }) => {
+        return publishedOf(await agent.republish(), current);
+      },
+    );
   });
 }
 
@@ -128,49 +136,9 @@ export async function ensureDevelopmentHome({
   return { createdKey, contents: verified === undefined ? "example" : "kept", published };
 }
 
-/** Milliseconds; only how long an agent keeps a version fresh depends on it, which this one ends before. */
-const MAXIMUM_AGE = 3_600_000;
-
-/**
- * Runs `body` with an agent on the home's store, which publishes as long as that takes.
- *
- * @throws {InputError} a key is missing or not trusted, or another agent publishes from the store
- */
-async function withAgent(
-  home: Home,
-  now: number,
+function publishedOf(
+  { version, digest, kid }: Awaited<ReturnType<Agent["republish"]>>,
   { fault }: Current,
-  body: (agent: Agent) => ReturnType<Agent["republish"]>,
-): Promise<Published> {
-  const [signingKey, trustedKeys] = await Promise.all([
-    readSigningKey(home.keys),
-    readTrustedKeys(home.keys),
-  ]);
-  if (!trustedKeys.has(signingKey.kid)) {
-    throw new InputError(
-      `${home.keys.signing}: this key is not among ${home.keys.trusted}; yard keygen --rotate ` +
-        "makes one that is",
-    );
-  }
-  const agent = createAgent({
-    agentId: "yard",
-    store: home.store,
-    signingKey,
-    trustedKeys,
-    maximumAge: MAXIMUM_AGE,
-    operators: new Map(),
-    operatorSignatures: new Set(),
-    oneShot: true,
-    now: () => now,
-  });
-  try {
-    await agent.start();
-    const { version, digest, kid } = await body(agent);
-    return { version, digest, kid, ...(fault !== undefined && { replaced: fault }) };
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    throw new InputError(`${home.directory}: ${error.message}`, error);
-  } finally {
-    await agent.stop();
-  }
+): Published {
+  return { version, digest, kid, ...(fault !== undefined && { replaced: fault }) };
 }

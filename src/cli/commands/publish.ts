@@ -1,67 +1,68 @@
 import { versionKey } from "../../snapshot/mod.ts";
 import { writeWhole } from "../../store/atomic-file.ts";
+import { agentOptions, reasonOf, reasonOption, whereDetails } from "../agent-options.ts";
 import { command } from "../command.ts";
-import { InputError } from "../errors.ts";
+import { InputError, UsageError } from "../errors.ts";
 import { exposureOf, type Home, homeAt } from "../home.ts";
 import { sourceName } from "../input.ts";
-import { publishLocally } from "../publish.ts";
+import { openDeployment } from "../open-deployment.ts";
 import { readSnapshotFile } from "../snapshot-file.ts";
 import { messageStyle, print, printJson, tell } from "../terminal.ts";
 
-/** `yard publish`: signs a snapshot into the local store. */
+/** `yard publish`: a pool becomes what is in force. */
 export const publish = command({
   name: "publish",
-  summary: "sign a snapshot and publish it in the local store",
+  summary: "publish a pool through the agent, or sign it into the local store",
   args: {
     file: {
       type: "positional",
-      description:
-        "a snapshot as JSON (as CBOR diagnostic notation in a .diag file); - reads stdin",
+      description: "a pool as JSON (as CBOR diagnostic notation in a .diag file); - reads stdin",
     },
     next: {
       type: "boolean",
       description: "publish as the version after the current one, whatever the file says",
     },
-    home: {
-      type: "string",
-      valueHint: "DIR",
-      description: "folder of keys and store (default $YARDMASTER_HOME or .yardmaster)",
-    },
+    ...reasonOption,
+    ...agentOptions,
     out: {
       type: "string",
       valueHint: "FILE",
-      description: "write the signed snapshot into a file too, for a store that is elsewhere",
+      description:
+        "write the signed snapshot into a file too, for a store that is elsewhere; not with an agent",
     },
     json: { type: "boolean", description: "print version, digest and kid as JSON" },
   },
   details: [
-    "The version has to be above the current one: load balancers refuse anything else (LB-ROT-3).\n" +
-      "To roll back, publish the earlier file with --next.",
+    "A version in the file has to be above the current one: load balancers refuse anything else\n" +
+      "(LB-ROT-3). Without one it is the next. An agent, and an operator who signs, always take the next.",
+    whereDetails,
   ],
   examples: [
-    "publish snapshot.json",
-    "publish snapshot-before.json --next",
-    "publish snapshot.json --out snapshot.cbor",
+    "publish pool.json",
+    'publish pool.json --next --reason "as it was before"',
+    "publish pool.json --out snapshot.cbor",
   ],
-  async run({ file, next, home: directory, out, json }) {
-    const snapshot = await readSnapshotFile(file);
-    const home = homeAt(directory);
-    const { replaced, ...published } = await publishLocally(snapshot, {
-      home,
-      next,
-      now: Date.now(),
-      source: sourceName(file),
-    });
-    if (out !== undefined) await copyEnvelope(home, published.version, out);
+  async run({ file, next, reason: why, out, json, ...where }) {
+    const reason = reasonOf(why);
+    const pool = await readSnapshotFile(file);
+    const deployment = await openDeployment(where);
+    if (out !== undefined && deployment.live) {
+      throw new UsageError("option --out is for where no agent runs; GET /v1/snapshot has its own");
+    }
+    const options = { next, reason, source: sourceName(file) };
+    const { version, digest, kid, replaced } = await deployment.publish(pool, options);
+    const home = homeAt(where.home);
+    if (out !== undefined) await copyEnvelope(home, version, out);
     const style = messageStyle();
-    for (const warning of [replaced, await exposureOf(home.keys)]) {
+    const exposed = deployment.live ? undefined : await exposureOf(home.keys);
+    for (const warning of [replaced, exposed]) {
       if (warning !== undefined) tell(`${style.yellow("warning:")} ${warning}`);
     }
-    if (json) printJson(published);
+    if (json) printJson({ version, digest, kid });
     else {
-      print(`version ${published.version}`);
-      print(`digest  ${published.digest}`);
-      print(`kid     ${published.kid}`);
+      print(`version ${version}`);
+      print(`digest  ${digest}`);
+      print(`kid     ${kid}`);
     }
     return undefined;
   },

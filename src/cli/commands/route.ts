@@ -51,7 +51,8 @@ export const route = command({
 });
 
 async function snapshotOfFile(path: string): Promise<UsedSnapshot> {
-  return { snapshot: await readSnapshotFile(path), source: sourceName(path) };
+  const { snapshot, version } = await readSnapshotFile(path);
+  return { snapshot, source: sourceName(path), ...(version === undefined && { unnumbered: true }) };
 }
 
 async function snapshotOfStore(directory: string | undefined): Promise<UsedSnapshot> {

@@ -1,0 +1,158 @@
+/**
+ * The state of a deployment as tables to read.
+ *
+ * @module
+ */
+
+import type { InstanceStatus, RelayStatus, Status } from "../agent/http/status.ts";
+import { duration, percent, utcTime } from "../agent/http/words.ts";
+import { fromHex } from "../bytes.ts";
+import { ridName } from "./rid-argument.ts";
+import { alignedLines, titledLines } from "./table.ts";
+import { printable, type Style } from "./terminal.ts";
+
+/** Where a status comes from. */
+export interface StatusSource {
+  /** The agent's address or the home's folder. */
+  readonly where: string;
+  readonly live: boolean;
+}
+
+/** The status as lines: what is in force, alarms, relays, instances. */
+export function statusLines(status: Status, source: StatusSource, style: Style): string[] {
+  return [
+    ...alignedLines(facts(status, source), (text, _, column) =>
+      column === 0 ? style.dim(text) : text,
+    ),
+    ...alarmLines(status, style),
+    ...relayLines(status, style),
+    ...instanceLines(status, style),
+  ];
+}
+
+function facts({ role, current, measured, routes, relays }: Status, source: StatusSource) {
+  const { where, live } = source;
+  const rows: [string, string][] = [
+    live
+      ? ["agent", `${role}, at ${printable(where)}`]
+      : ["store", `${where}, read without an agent`],
+  ];
+  if (current === null) return [...rows, ["version", "none yet"]] as [string, string][];
+  const { version, signedAt, ageSeconds, since, cause } = current;
+  const same = since === version ? "" : `, the same since version ${since}`;
+  rows.push(
+    ["version", `${version} (${cause})${same}`],
+    ["signed", `${utcTime(signedAt)}, ${duration(ageSeconds)} ago`],
+    ["routes", `${routes.hashed} hashed, ${routes.static} static`],
+    ["relays", healthCounts(relays)],
+  );
+  if (measured !== null && measured.keys > 0) {
+    const older = measured.since === since ? "" : ` of version ${measured.since}`;
+    rows.push(["shares", `measured with ${measured.keys} keys${older}`]);
+  }
+  return rows;
+}
+
+/** `3: 2 healthy, 1 draining` */
+function healthCounts(relays: readonly RelayStatus[]): string {
+  const parts = (["healthy", "draining", "unhealthy"] as const).flatMap((health) => {
+    const count = relays.filter((relay) => relay.health === health).length;
+    return count === 0 ? [] : [`${count} ${health}`];
+  });
+  return relays.length === 0 ? "none" : `${relays.length}: ${parts.join(", ")}`;
+}
+
+function alarmLines({ alarms }: Status, style: Style): string[] {
+  if (alarms.length === 0) return [];
+  return [
+    "",
+    ...alarms.map(({ code, message, since }) => {
+      const when = since === null ? "" : ` since ${utcTime(since)}`;
+      return `${style.red(`ALARM ${code}`)}${when}: ${printable(message)}`;
+    }),
+  ];
+}
+
+function relayLines({ relays }: Status, style: Style): string[] {
+  if (relays.length === 0) return [];
+  const titles = ["RELAY", "HEALTH", "WEIGHT", "SHARE", "EXPECTED", "PROBE", "WHY", "URI"];
+  const rows = relays.map((relay) => [
+    ridName(fromHex(relay.rid) as Uint8Array),
+    relay.health,
+    weights(relay.weights),
+    relay.share === null ? "-" : percent(relay.share),
+    relay.expectedShare === null ? "-" : percent(relay.expectedShare),
+    probe(relay),
+    why(relay).join("; ") || "-",
+    printable(relay.uri),
+  ]);
+  const colours = { healthy: style.green, draining: style.yellow, unhealthy: style.red };
+  return [
+    "",
+    ...titledLines(titles, rows, style.dim, (text, row, column) => {
+      const { health } = relays[row] as RelayStatus;
+      return column === 1 ? colours[health](text) : text;
+    }),
+  ];
+}
+
+/** `1`, `1,4`, or the least and the most of many. */
+function weights(values: readonly number[]): string {
+  if (values.length === 0) return "-";
+  return values.length <= 3 ? values.join() : `${values[0]}..${values.at(-1)}`;
+}
+
+function probe({ probe }: RelayStatus): string {
+  if (probe === null) return "-";
+  const { verdict, fault, duration: took } = probe;
+  if (fault !== undefined) return `${verdict} ${printable(fault)}`;
+  return took === undefined ? verdict : `${verdict} ${Math.round(took)} ms`;
+}
+
+/** Everything that has a say in a relay's health, beside probes that go well. */
+function why({ intent, drained, override, heldByCap, probe, hint, health }: RelayStatus): string[] {
+  const reasons: string[] = [];
+  if (override !== null) reasons.push(`fixed ${override} by an operator`);
+  if (drained) reasons.push("drained by an operator");
+  if (intent !== "healthy") reasons.push(`${intent} in the pool`);
+  if (heldByCap) reasons.push("fails, kept in by the cap");
+  else if (probe?.verdict === "down" && health === "unhealthy") reasons.push("probes fail");
+  if (hint) reasons.push(`${hint.state} for ${hint.instances} of the instances`);
+  return reasons;
+}
+
+function instanceLines({ instances, now }: Status, style: Style): string[] {
+  if (instances.length === 0) return [];
+  const titles = ["", "INSTANCE", "STATE", "VERSION", "AGE", "REPORTED", "MODE", "SESSIONS"];
+  const rows = instances.map((instance) => [
+    isSound(instance) ? "" : "!",
+    printable(instance.id),
+    stateText(instance, now),
+    instance.version === null ? "-" : `${instance.version}`,
+    instance.ageSeconds === null ? "-" : duration(instance.ageSeconds),
+    instance.reportedAt === null ? "-" : `${duration((now - instance.reportedAt) / 1000)} ago`,
+    instance.mode ?? "-",
+    instance.sessions === null ? "-" : `${instance.sessions}`,
+  ]);
+  return [
+    "",
+    ...titledLines(titles, rows, style.dim, (text, row, column) => {
+      return column <= 2 && !isSound(instances[row] as InstanceStatus) ? style.yellow(text) : text;
+    }),
+  ];
+}
+
+function isSound({ state, stale }: InstanceStatus): boolean {
+  return state === "current" && !stale;
+}
+
+/** `behind 2, for 30 s` */
+function stateText(instance: InstanceStatus, now: number): string {
+  const { state, behind, behindSince, silentSince, stale, refused } = instance;
+  const parts: string[] = [state === "behind" ? `behind ${behind}` : state];
+  const since = state === "behind" ? behindSince : state === "silent" ? silentSince : null;
+  if (since !== null) parts.push(`for ${duration((now - since) / 1000)}`);
+  if (stale) parts.push("stale");
+  if (refused !== null) parts.push(`report refused: ${printable(refused)}`);
+  return parts.join(", ");
+}

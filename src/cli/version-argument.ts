@@ -1,0 +1,58 @@
+/**
+ * Versions on the command line: a number, `current`, or a file with a pool or a snapshot.
+ *
+ * @module
+ */
+
+import type { Snapshot } from "../snapshot/mod.ts";
+import type { Deployment } from "./deployment.ts";
+import { InputError, UsageError } from "./errors.ts";
+import { sourceName } from "./input.ts";
+import { readSnapshotFile } from "./snapshot-file.ts";
+
+/** What the argument is, for the help of commands. */
+export const versionHint =
+  "a version of the history, current, or a file with a pool (./7 for a file called 7)";
+
+/** A snapshot by what it was called. */
+export interface NamedSnapshot {
+  /** `version 7`, or the file. */
+  readonly name: string;
+  readonly snapshot: Snapshot;
+}
+
+/**
+ * The snapshot that `text` names.
+ *
+ * @param open gives the deployment; not called for a file
+ * @throws {InputError} there is no such file or version, or the pool is not valid
+ */
+export async function snapshotNamed(
+  text: string,
+  open: () => Promise<Deployment>,
+): Promise<NamedSnapshot> {
+  if (text !== "current" && !/^\d+$/.test(text)) {
+    const { snapshot } = await readSnapshotFile(text);
+    return { name: sourceName(text), snapshot };
+  }
+  const deployment = await open();
+  const version =
+    text === "current" ? await currentVersion(deployment) : readVersion("version", text);
+  return { name: `version ${version}`, snapshot: await deployment.snapshotAt(version) };
+}
+
+/**
+ * @param what how messages call it
+ * @throws {UsageError} `text` is no version
+ */
+export function readVersion(what: string, text: string): number {
+  const version = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(version)) return version;
+  throw new UsageError(`${what} has to be an integer in 0..2^53-1`);
+}
+
+async function currentVersion(deployment: Deployment): Promise<number> {
+  const [newest] = await deployment.history({ limit: 1 });
+  if (newest !== undefined) return newest.version;
+  throw new InputError(`${deployment.where}: nothing is published yet`);
+}
