@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * The pages: what they need is gathered here, how they look is in pages/.
  *

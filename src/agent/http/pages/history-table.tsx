@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * Versions with what they changed and who is behind them.
  *

@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * The history, a page of versions at a time, and one version with all that is known of it.
  *

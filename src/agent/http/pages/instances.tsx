@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * Who follows which version: skew, silence and age of each instance (LB-CONF-24, LB-CONF-25).
  *

@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * What every page has: head, navigation, who is signed in.
  *

@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * A page that says one thing.
  *

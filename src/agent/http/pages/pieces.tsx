@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * Pieces that several pages are made of: states, times, bars, notices.
  *

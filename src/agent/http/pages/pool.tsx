@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * The relays of the pool with their health, and the measured share of keys against weight.
  *

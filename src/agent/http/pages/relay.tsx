@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * One relay: what is known of it, and the forms that change it.
  *

@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * The form that explains a namespace: matched route, hash key, ranking with hashes.
  *

@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * The page that strangers see; there is nothing about relays on it (LB-SEC-11).
  *

@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * What a change of version does to keys: which share each relay gets, and what moves where.
  *

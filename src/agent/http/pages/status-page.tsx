@@ -1,3 +1,5 @@
+/** @jsxImportSource hono/jsx */
+
 /**
  * The status page: what is published, the pool, who follows it, what was done last.
  *
