@@ -230,7 +230,9 @@ class ConfigurationAgent implements Agent {
   republish(): Promise<Published> {
     return this.#serial.run(async () => {
       await this.#requirePublishing();
-      return this.#ledger.commit(this.#requireContents(), { cause: "republish" });
+      return this.#tryVersions(() =>
+        this.#ledger.commit(this.#requireContents(), { cause: "republish" }),
+      );
     });
   }
 
@@ -255,13 +257,15 @@ class ConfigurationAgent implements Agent {
       try {
         grant = await this.#authorize(type, authority);
         const { wanted, occasion, version } = await plan(grant);
-        return await this.#ledger.commit(
-          wanted,
-          { ...occasion, ...provenance(grant, reason) },
-          version,
-        );
+        const about = { ...occasion, ...provenance(grant, reason) };
+        if (type !== "publish" || grant.action !== undefined || version !== undefined) {
+          return await this.#ledger.commit(wanted, about, version);
+        }
+        // Whoever asked for no version in particular gets the next one there is.
+        return await this.#tryVersions(() => this.#ledger.commit(wanted, about));
       } catch (error) {
-        if (isRefusal(error)) this.#refuse(type, authority, error, grant, reason);
+        const why = grant.action?.reason ?? reason;
+        if (isRefusal(error)) this.#refuse(type, authority, error, grant, why);
         throw error;
       }
     });
@@ -386,7 +390,7 @@ class ConfigurationAgent implements Agent {
   async #hold(): Promise<void> {
     if (!this.#ledger.settled) await this.#ledger.settle();
     else await this.#lookAgain();
-    await this.#freshenAbove();
+    await this.#tryVersions(() => this.#freshen());
     this.#alarms.clear("LEASE_LOST");
     if (this.#role === "publishing" || this.#role === "stopped") return;
     this.#setRole("publishing");
@@ -409,13 +413,13 @@ class ConfigurationAgent implements Agent {
   }
 
   /**
-   * As {@link #freshen}. Whoever held the lease before may have published meanwhile, or the store
-   * may have answered late: then the next version is another one.
+   * Does `work`, which publishes the next version, again where somebody else published that:
+   * whoever held the lease before, or we ourselves, through a store that answered late.
    */
-  async #freshenAbove(): Promise<void> {
+  async #tryVersions<T>(work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#freshen();
+        return await work();
       } catch (error) {
         const moved = error instanceof AgentError && error.code === "VERSION_MOVED";
         if (!moved || attempt === VERSION_ATTEMPTS) throw error;

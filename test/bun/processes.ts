@@ -20,6 +20,7 @@ export async function withDirectory<T>(body: (directory: string) => Promise<T>):
 }
 
 export interface RunningProcess {
+  readonly pid: number;
   /** What it printed so far, both streams. */
   output(): string;
   /** Waits until it printed something that `pattern` matches; fails when it ends before. */
@@ -57,6 +58,7 @@ export function launch(
     return status;
   });
   return {
+    pid: child.pid,
     output: () => output,
     printed(pattern) {
       return new Promise((resolve, reject) => {

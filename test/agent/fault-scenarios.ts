@@ -1,0 +1,357 @@
+/** Stores that fail, agents that come in twos, clocks that jump, keys that are rotated. */
+
+import assert from "node:assert/strict";
+import { describe, test } from "#test";
+import {
+  currentKey,
+  generateSigningKey,
+  verifySnapshot,
+  versionKey,
+} from "../../src/snapshot/mod.ts";
+import {
+  act,
+  agentOn,
+  assertWhole,
+  bed,
+  type Call,
+  epoch,
+  hour,
+  leaseTtl,
+  local,
+  Machine,
+  maximumAge,
+  meddled,
+  pool,
+  rid,
+  startedOn,
+  trustBoth,
+  turn,
+  versionsIn,
+} from "./agent-bed.ts";
+
+/** A store whose behaviour a test changes while it runs. */
+function fickle(base: Parameters<typeof meddled>[0]) {
+  const state: { meddle?: (call: Call, proceed: () => Promise<unknown>) => Promise<unknown> } = {};
+  const store = meddled(base, (call, proceed) =>
+    state.meddle === undefined
+      ? proceed()
+      : (state.meddle(call, proceed) as ReturnType<typeof proceed>),
+  );
+  return { store, state };
+}
+
+/** A door that stays shut until it is opened. */
+function door() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, open: resolve };
+}
+
+const alarmCodes = (agent: { alarms: readonly { code: string }[] }) =>
+  agent.alarms.map(({ code }) => code);
+
+export function faultScenarios(): void {
+  describe("a store", () => {
+    test("that is gone for a while costs no version and no history [LB-CONF-2]", async () => {
+      const on = await bed();
+      const { store, state } = fickle(on.store);
+      const { agent, machine } = await startedOn(on, { store });
+      await machine.during(agent.publish(pool(3), local));
+      state.meddle = () => Promise.reject(new Error("connection refused"));
+      const error = await agent.publish(pool(2), local).catch((fault) => fault);
+      assert.equal(error.code, "STORE_FAILED");
+      await machine.until(() => agent.role === "waiting", "the end of a lease without renewal");
+      assert.ok(alarmCodes(agent).includes("STORE_FAILED"));
+      assert.equal(
+        (await agent.publish(pool(2), local).catch((fault) => fault)).code,
+        "NOT_PUBLISHING",
+      );
+      await machine.until(() => alarmCodes(agent).includes("AGE_AT_RISK"), "an age at risk");
+      delete state.meddle;
+      await machine.until(() => agent.role === "publishing", "publishing again");
+      await machine.until(() => agent.alarms.length === 0, "the end of all alarms");
+      const before = agent.current?.version ?? 0;
+      const { version } = await machine.during(agent.publish(pool(2), local));
+      assert.equal(version, before + 1);
+      await assertWhole(on, agent);
+    });
+
+    test("that is slow fails in time, and what it does late is completed [LB-CONF-2]", async () => {
+      const on = await bed();
+      const { store, state } = fickle(on.store);
+      const { agent, machine } = await startedOn(on, { store });
+      await machine.during(agent.publish(pool(3), local));
+      const late = door();
+      state.meddle = async ({ operation, key }, proceed) => {
+        if (operation === "create" && key === versionKey(2)) await late.passed;
+        return proceed();
+      };
+      const asked = agent.publish(pool(2), local);
+      const error = await machine.during(asked).catch((fault) => fault);
+      assert.equal(error.code, "STORE_FAILED");
+      late.open();
+      await turn();
+      delete state.meddle;
+      // The version came to be after all: the agent finds it, and goes on above it.
+      const { version } = await machine.during(agent.publish(pool(4), local));
+      assert.equal(version, 3);
+      await assertWhole(on, agent);
+    });
+
+    test("that gives back old and truncated items changes nothing that is published [LB-SEC-8]", async () => {
+      const on = await bed();
+      const { store, state } = fickle(on.store);
+      const { agent, machine } = await startedOn(on, { store });
+      await machine.during(agent.publish(pool(3), local));
+      const old = (await on.store.get(currentKey)) as Uint8Array;
+      await machine.during(agent.publish(pool(2), local));
+      for (const stale of [old, old.subarray(0, 40)]) {
+        state.meddle = async ({ operation, key }, proceed) =>
+          operation === "get" && key === currentKey ? stale : proceed();
+        await machine.until(() => alarmCodes(agent).includes("PUBLISHING_FAILED"), "an alarm");
+        assert.equal(agent.current?.snapshot.relays.length, 2);
+        delete state.meddle;
+        await machine.until(() => !alarmCodes(agent).includes("PUBLISHING_FAILED"), "its end");
+      }
+      const { version } = await machine.during(agent.publish(pool(4), local));
+      assert.equal(version, 3);
+      await assertWhole(on, agent);
+    });
+
+    test("that lists old versions to an agent that starts cannot make it take one again [LB-SEC-8]", async () => {
+      const on = await bed();
+      const first = await startedOn(on);
+      for (const count of [3, 2, 4])
+        await first.machine.during(first.agent.publish(pool(count), local));
+      await first.agent.stop();
+      const { store, state } = fickle(on.store);
+      const one = (await on.store.get(versionKey(1))) as Uint8Array;
+      state.meddle = async ({ operation, key }, proceed) => {
+        if (operation === "get" && key === currentKey) return one;
+        if (operation !== "keys" || key !== "moq-lb:snapshot:") return proceed();
+        return [versionKey(1), currentKey];
+      };
+      const second = agentOn(on, { store, agentId: "b" });
+      const starting = second.agent.start();
+      await second.machine.pass(5000);
+      const error = await second.agent.publish(pool(5), local).catch((fault) => fault);
+      assert.ok(["NOT_PUBLISHING", "VERSION_MOVED"].includes(error.code), error.code);
+      delete state.meddle;
+      await second.machine.during(starting);
+      await second.machine.until(
+        () => (second.agent.current?.version ?? 0) >= 3,
+        "the newest version",
+      );
+      const { version } = await second.machine.during(second.agent.publish(pool(5), local));
+      assert.ok(version >= 4);
+      await assertWhole(on, second.agent);
+    });
+
+    test("that lost everything gets back what the agent knows, and versions go on [LB-CONF-2]", async () => {
+      const on = await bed();
+      const { agent, machine } = await startedOn(on);
+      for (const count of [3, 2]) await machine.during(agent.publish(pool(count), local));
+      for (const key of await on.store.keys("moq-lb:snapshot:")) await on.store.remove(key);
+      await machine.pass(2 * leaseTtl);
+      assert.deepEqual(await versionsIn(on.store), [2]);
+      await assertWhole(on, agent);
+      assert.equal((await machine.during(agent.publish(pool(4), local))).version, 3);
+      await assertWhole(on, agent);
+    });
+  });
+
+  describe("two agents on one store", () => {
+    test("do not both publish: the second waits, and takes over at once where the first ends well", async () => {
+      const on = await bed();
+      const first = await startedOn(on);
+      await first.machine.during(first.agent.publish(pool(3), local));
+      const second = agentOn(on, { agentId: "b" }, first.machine);
+      const started = second.agent.start();
+      await first.machine.pass(5 * leaseTtl);
+      assert.equal(second.agent.role, "waiting");
+      assert.equal(
+        (await second.agent.publish(pool(2), local).catch((e) => e)).code,
+        "NOT_PUBLISHING",
+      );
+      assert.equal(second.agent.current?.version, 1, "it knows what is current all the same");
+      await first.agent.stop();
+      const at = first.machine.clock.now();
+      await first.machine.during(started);
+      assert.ok(first.machine.clock.now() - at < leaseTtl, "a lease that was released is free");
+      assert.equal(second.agent.current?.version, 1, "nothing had to be published for that");
+      await second.machine.during(second.agent.publish(pool(2), local));
+      await assertWhole(on, second.agent);
+    });
+
+    test("of which one sleeps in the middle of a publication: it cannot publish when it wakes [LB-CONF-2]", async () => {
+      const on = await bed();
+      const { store, state } = fickle(on.store);
+      const first = await startedOn(on, { store });
+      await first.machine.during(first.agent.publish(pool(3), local));
+      const sleep = door();
+      let asleep = false;
+      state.meddle = async ({ operation, key }, proceed) => {
+        if (operation === "create" && key === versionKey(2)) {
+          asleep = true;
+          await sleep.passed;
+        }
+        return proceed();
+      };
+      const asked = first.agent.publish(pool(2), local).catch((fault) => fault);
+      while (!asleep) await turn();
+      const second = await startedOn(on, { agentId: "b" });
+      assert.equal(
+        second.agent.current?.version,
+        2,
+        "the version that the sleeper wanted is taken",
+      );
+      sleep.open();
+      const error = await asked;
+      assert.equal(error.code, "NOT_PUBLISHING");
+      assert.equal(second.agent.current?.snapshot.relays.length, 3);
+      await first.machine.pass(leaseTtl / 2);
+      assert.notEqual(first.agent.role, "publishing");
+      assert.equal(
+        (await first.agent.publish(pool(2), local).catch((e) => e)).code,
+        "NOT_PUBLISHING",
+      );
+      await second.machine.during(second.agent.publish(pool(4), local));
+      await assertWhole(on, second.agent);
+    });
+
+    test("of which one sleeps before it writes what is current: the newest version stays current [LB-ROT-3]", async () => {
+      const on = await bed();
+      const { store, state } = fickle(on.store);
+      const first = await startedOn(on, { store });
+      await first.machine.during(first.agent.publish(pool(3), local));
+      const sleep = door();
+      let asleep = false;
+      state.meddle = async ({ operation, key }, proceed) => {
+        if (operation === "set" && key === currentKey && !asleep) {
+          asleep = true;
+          await sleep.passed;
+        }
+        return proceed();
+      };
+      const asked = first.agent.publish(pool(2), local);
+      while (!asleep) await turn();
+      const second = await startedOn(on, { agentId: "b" });
+      // It completed version 2, and made one of its own.
+      assert.equal(second.agent.current?.version, 3);
+      assert.equal(second.agent.current?.snapshot.relays.length, 2);
+      sleep.open();
+      assert.equal((await asked).version, 2);
+      await assertWhole(on, second.agent);
+    });
+
+    test("of which one dies after it wrote an old item as current: the other repairs that", async () => {
+      const on = await bed();
+      const { agent, machine } = await startedOn(on);
+      await machine.during(agent.publish(pool(3), local));
+      const old = (await on.store.get(currentKey)) as Uint8Array;
+      await machine.during(agent.publish(pool(2), local));
+      await on.store.set(currentKey, old);
+      await machine.pass(2 * leaseTtl);
+      await assertWhole(on, agent);
+    });
+  });
+
+  describe("a clock", () => {
+    test("that is quiet for long: a version is published at least three times per maximum age [LB-CONF-27]", async () => {
+      const on = await bed();
+      const { agent, machine, events } = await startedOn(on, { random: Math.random });
+      await machine.during(agent.publish(pool(3), local));
+      const times = () =>
+        events.flatMap((event) => (event.event === "published" ? [event.at] : []));
+      await machine.pass(3 * maximumAge, 1000);
+      const gaps = times()
+        .slice(1)
+        .map((at, i) => at - (times()[i] as number));
+      assert.ok(gaps.length >= 9, `${gaps.length} publications in three maximum ages`);
+      assert.ok(Math.max(...gaps) <= maximumAge / 3, `${Math.max(...gaps)} ms`);
+      // Of what only repeats, the history keeps the first and the last.
+      assert.deepEqual(await versionsIn(on.store), [1, agent.current?.version]);
+      assert.equal(agent.current?.since, 1);
+      await assertWhole(on, agent);
+    });
+
+    test("that jumps an hour ahead and back leaves a fresh version after each [LB-CONF-27]", async () => {
+      const on = await bed();
+      const { agent, machine } = await startedOn(on);
+      await machine.during(agent.publish(pool(3), local));
+      machine.offset = hour;
+      await machine.pass(leaseTtl);
+      assert.ok((agent.current?.signedAt ?? 0) >= epoch + hour);
+      machine.offset = 0;
+      await machine.pass(leaseTtl);
+      const age = machine.time.now() - (agent.current?.signedAt ?? 0);
+      assert.ok(age >= 0 && age <= leaseTtl + 1000, `signed ${age} ms ago by the right clock`);
+      await assertWhole(on, agent);
+    });
+
+    test("that is set back an hour signs nothing an hour ago, raises an alarm, and is believed in the end [LB-CONF-27]", async () => {
+      const on = await bed();
+      const { agent, machine } = await startedOn(on);
+      await machine.during(agent.publish(pool(3), local));
+      machine.offset = -hour;
+      await machine.pass(leaseTtl);
+      assert.ok(alarmCodes(agent).includes("CLOCK_JUMPED"));
+      await machine.during(agent.publish(pool(2), local));
+      const right = epoch + machine.clock.now();
+      assert.ok(right - (agent.current?.signedAt ?? 0) <= 2000);
+      await machine.pass(maximumAge / 4 + leaseTtl);
+      assert.ok(!alarmCodes(agent).includes("CLOCK_JUMPED"));
+      const age = machine.time.now() - (agent.current?.signedAt ?? 0);
+      assert.ok(
+        age >= 0 && age <= 2 * leaseTtl + 1000,
+        "by the clock that stayed back, it is fresh",
+      );
+      await assertWhole(on, agent);
+    });
+  });
+
+  describe("a signing key", () => {
+    test("that is rotated signs what is current at once, and the history stays whole [LB-SEC-5]", async () => {
+      const on = await bed();
+      const first = await startedOn(on);
+      await first.machine.during(first.agent.publish(pool(3), local));
+      await act(first, on.bob, { type: "drain", rid: rid(1) });
+      await first.agent.stop();
+      const signingKey = await generateSigningKey();
+      const trustedKeys = await trustBoth(on.signingKey, signingKey);
+      const second = await startedOn(on, { agentId: "b", signingKey, trustedKeys });
+      const { current } = second.agent;
+      assert.equal(current?.version, 3);
+      assert.equal(current?.kid, signingKey.kid);
+      assert.deepEqual(
+        second.agent.relays.map(({ health, drained }) => [health, drained]),
+        [
+          ["draining", true],
+          ["healthy", false],
+          ["healthy", false],
+        ],
+      );
+      const history = await second.agent.history();
+      assert.deepEqual(
+        history.map(({ version, kid, cause }) => [version, kid, cause]),
+        [
+          [3, signingKey.kid, "republish"],
+          [2, on.signingKey.kid, "drain"],
+          [1, on.signingKey.kid, "first"],
+        ],
+      );
+      const digest = (await second.agent.snapshotAt(1))?.digest ?? "";
+      const back = await act(second, on.ann, { type: "rollback", oldVersion: 1, digest });
+      assert.equal(back.version, 4);
+      const envelope = (await on.store.get(currentKey)) as Uint8Array;
+      const now = { now: second.machine.time.now() };
+      const seen = await verifySnapshot(envelope, trustedKeys, now);
+      assert.equal(seen.kid, signingKey.kid);
+    });
+
+    test("that nobody trusts is no key to start with [LB-SEC-5]", async () => {
+      const on = await bed();
+      const signingKey = await generateSigningKey();
+      assert.throws(() => agentOn(on, { signingKey }, new Machine()), /not among trustedKeys/);
+    });
+  });
+}

@@ -1,0 +1,5 @@
+/** Operators' actions on Deno. */
+
+import { actionScenarios } from "../agent/action-scenarios.ts";
+
+actionScenarios();
