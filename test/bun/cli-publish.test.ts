@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createAgent } from "../../src/agent/mod.ts";
 import { utf8 } from "../../src/bytes.ts";
-import { createSigningKey, homeAt, readTrustedKeys } from "../../src/cli/home.ts";
+import { createSigningKey, homeAt, readSigningKey, readTrustedKeys } from "../../src/cli/home.ts";
 import { meetingExample } from "../../src/cli/meeting.ts";
 import { ensureDevelopmentHome, publishLocally, republish } from "../../src/cli/publish.ts";
 import { currentKey, SnapshotError, verifySnapshot, versionKey } from "../../src/snapshot/mod.ts";
@@ -172,6 +173,31 @@ describe("publishLocally", () => {
       expect((await stored(folder, currentKey))?.snapshot.version).toBe(6);
     }));
 
+  test("leaves a store alone from which an agent publishes, and names the agent [LB-SEC-9]", () =>
+    inFolder(async (folder) => {
+      const home = await homeWithKey(folder);
+      const agent = createAgent({
+        agentId: "agent-7",
+        url: "https://agent.example",
+        store: home.store,
+        signingKey: await readSigningKey(home.keys),
+        trustedKeys: await readTrustedKeys(home.keys),
+        maximumAge: 60_000,
+        leaseTtl: 1000,
+        operators: new Map(),
+        operatorSignatures: new Set(),
+      });
+      await agent.start();
+      try {
+        const refused = publishLocally(meetingExample, { home, now });
+        await expect(refused).rejects.toThrow("agent-7 at https://agent.example publishes");
+        expect(await home.store.get(currentKey)).toBeUndefined();
+      } finally {
+        await agent.stop();
+      }
+      expect((await publishLocally(meetingExample, { home, now })).version).toBe(1);
+    }));
+
   test("does not publish with a key that load balancers would not trust [LB-SEC-5]", () =>
     inFolder(async (folder) => {
       const home = await homeWithKey(folder);
@@ -214,7 +240,9 @@ describe("republish", () => {
       for (let i = 0; i < 3; i++) await republish({ home, now });
       await publishLocally({ version: 5, relays: [], routes: [] }, { home, now });
       for (let i = 0; i < 2; i++) await republish({ home, now });
-      const versions = (await home.store.keys("moq-lb:snapshot:")).map((key) => key.split(":").at(-1)).sort();
+      const versions = (await home.store.keys("moq-lb:snapshot:"))
+        .map((key) => key.split(":").at(-1))
+        .sort();
       expect(versions).toEqual(["1", "4", "5", "7", "current"]);
     }));
 
