@@ -14,7 +14,7 @@ export const login = command({
   examples: ["login", "login --agent https://agent.example"],
   async run(where) {
     const agent = await openAgent(where);
-    tell("open this link in your browser, once and within five minutes:");
+    tell("open this link in your browser and sign in there, within five minutes:");
     print(await agent.loginLink());
     return undefined;
   },
