@@ -61,7 +61,7 @@ export function simulationLines(
   if (unplaced.before + unplaced.after > 0) {
     const { before, after } = unplaced;
     lines.push(
-      `no relay: ${before} keys before (${share(before)}), ${after} after (${share(after)})`,
+      `no relay: ${before} ${before === 1 ? "key" : "keys"} before (${share(before)}), ${after} after (${share(after)})`,
     );
   }
   if (moves.length > 0) {

@@ -75,7 +75,7 @@ function alarmLines({ alarms }: Status, style: Style): string[] {
 
 function relayLines({ relays }: Status, style: Style): string[] {
   if (relays.length === 0) return [];
-  const titles = ["RELAY", "HEALTH", "WEIGHT", "SHARE", "EXPECTED", "PROBE", "WHY", "URI"];
+  const titles = ["RELAY", "HEALTH", "WEIGHT", "SHARE", "EXPECTED", "PROBE", "URI", "WHY"];
   const rows = relays.map((relay) => [
     ridName(fromHex(relay.rid) as Uint8Array),
     relay.health,
@@ -83,8 +83,8 @@ function relayLines({ relays }: Status, style: Style): string[] {
     relay.share === null ? "-" : percent(relay.share),
     relay.expectedShare === null ? "-" : percent(relay.expectedShare),
     probe(relay),
-    why(relay).join("; ") || "-",
     printable(relay.uri),
+    why(relay).join("; "),
   ]);
   const colours = { healthy: style.green, draining: style.yellow, unhealthy: style.red };
   return [

@@ -82,9 +82,9 @@ routes   1 hashed, 0 static
 relays   2: 1 healthy, 1 draining
 shares   measured with 10000 keys
 
-RELAY      HEALTH    WEIGHT  SHARE    EXPECTED  PROBE  WHY                     URI
-r1         healthy   1       100.0 %  100.0 %   -      -                       https://r1.example/moq
-relay.2d2  draining  1       0.0 %    0.0 %     -      drained by an operator  https://r2.example/moq
+RELAY      HEALTH    WEIGHT  SHARE    EXPECTED  PROBE  URI                     WHY
+r1         healthy   1       100.0 %  100.0 %   -      https://r1.example/moq
+relay.2d2  draining  1       0.0 %    0.0 %     -      https://r2.example/moq  drained by an operator
 
    INSTANCE  STATE  VERSION  AGE  REPORTED  MODE  SESSIONS
 !  edge-1    never  -        -    -         -     -
@@ -345,9 +345,9 @@ routes   1 hashed, 0 static
 relays   2: 2 healthy
 shares   measured with 10000 keys
 
-RELAY      HEALTH   WEIGHT  SHARE   EXPECTED  PROBE  WHY  URI
-r1         healthy  1       49.8 %  50.0 %    -      -    https://r1.example/moq
-relay.2d2  healthy  1       50.2 %  50.0 %    -      -    https://r2.example/moq
+RELAY      HEALTH   WEIGHT  SHARE   EXPECTED  PROBE  URI                     WHY
+r1         healthy  1       49.8 %  50.0 %    -      https://r1.example/moq
+relay.2d2  healthy  1       50.2 %  50.0 %    -      https://r2.example/moq
 `);
       expect(timeless(await done(bed, "history", "--limit", "2"))).toBe(
         `VERSION  SIGNED AT                WHAT           BY   PROOF   REASON
