@@ -98,6 +98,13 @@ export class ConfigMap {
     return this.has(key) ? this.number(key, least, most, whole) : undefined;
   }
 
+  /** `true` or `false`, where it is there. */
+  optionalFlag(key: string): boolean | undefined {
+    const value = this.value(key);
+    if (value === undefined || typeof value === "boolean") return value;
+    return this.problem(key, "has to be true or false");
+  }
+
   /** A list, each item of which `fits`; empty where it is absent. */
   list(key: string, what: string, fits: (item: unknown) => boolean): readonly unknown[] {
     const value = this.value(key);

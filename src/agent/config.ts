@@ -31,6 +31,14 @@ export interface AgentListen {
   readonly key?: string;
 }
 
+/** How probes decide whom to trust beside the authorities of the runtime. */
+export interface ProbeTrust {
+  /** PEM of the authorities that relays' certificates have to come from. */
+  readonly ca?: string;
+  /** SHA-256 of certificates that are trusted as they are. */
+  readonly certificateHashes?: readonly Uint8Array[];
+}
+
 /** What a configuration file says. Times are in milliseconds, paths are absolute. */
 export interface AgentConfig {
   /** The file itself. */
@@ -51,6 +59,9 @@ export interface AgentConfig {
   readonly instances: ReadonlyMap<string, CryptoKey>;
   readonly ownServiceUris?: readonly string[];
   readonly health: Partial<HealthSettings>;
+  readonly probeTrust: ProbeTrust;
+  /** What a scraper of metrics shows as its bearer token. */
+  readonly metricsToken?: string;
   readonly history?: number;
   readonly leaseTtl?: number;
 }
@@ -109,7 +120,8 @@ class Reading {
     );
     const instances = await this.#instances();
     const ownServiceUris = this.#ownServiceUris();
-    const health = this.#health(root.map("health"));
+    const { health, probeTrust } = await this.#health(root.map("health"));
+    const metricsToken = await this.#metricsToken();
     const history = root.optionalNumber("history", 2, 1_000_000, true);
     const leaseTtl = root.optionalNumber("leaseTtl", 0.1, 300);
     root.refuseOthers();
@@ -131,6 +143,8 @@ class Reading {
       instances,
       ...(ownServiceUris && { ownServiceUris }),
       health,
+      probeTrust,
+      ...(metricsToken !== undefined && { metricsToken }),
       ...(history !== undefined && { history }),
       ...(leaseTtl !== undefined && { leaseTtl: leaseTtl * 1000 }),
     };
@@ -143,6 +157,12 @@ class Reading {
     const key = await this.#pem(map, "key", "PRIVATE KEY");
     if (map.has("certificate") !== map.has("key")) {
       map.problem(map.has("key") ? "certificate" : "key", "missing: the two belong together");
+    }
+    const isBehindProxy = map.optionalFlag("behindProxy") ?? false;
+    // Tokens and the whole pool go over this connection (LB-CONF-20).
+    if (!map.has("certificate") && !isBehindProxy && !isLoopback(hostname)) {
+      const message = "missing: only the loopback does without; behindProxy says who does TLS";
+      map.problem("certificate", message);
     }
     map.refuseOthers();
     if (certificate === undefined || key === undefined) return { hostname, port };
@@ -267,7 +287,10 @@ class Reading {
     return list as readonly string[];
   }
 
-  #health(map: ConfigMap): Partial<HealthSettings> {
+  async #health(map: ConfigMap): Promise<{
+    readonly health: Partial<HealthSettings>;
+    readonly probeTrust: ProbeTrust;
+  }> {
     const seconds = (key: "interval" | "timeout" | "hintTtl") => {
       const value = map.optionalNumber(key, 0.01, LONGEST);
       return value === undefined ? {} : { [key]: Math.max(1, Math.round(value * 1000)) };
@@ -285,8 +308,33 @@ class Reading {
       ...number("rise", 1, 1000, true),
       ...number("maximumShare", 0, 1, false),
     };
+    const ca = await this.#pem(map, "ca", "CERTIFICATE");
+    const form = "a SHA-256 in Base64";
+    const certificateHashes = map
+      .list("certificateHashes", form, (item) => sha256Of(item) !== undefined)
+      .map((item) => sha256Of(item) as Uint8Array);
     map.refuseOthers();
-    return health;
+    const probeTrust = {
+      ...(ca !== undefined && { ca }),
+      ...(certificateHashes.length > 0 && { certificateHashes }),
+    };
+    return { health, probeTrust };
+  }
+
+  /** A file of its own, so that the configuration holds no secret. */
+  async #metricsToken(): Promise<string | undefined> {
+    const path = this.#root.optionalText("metricsToken", "the path of a file with the token");
+    if (path === undefined) return undefined;
+    try {
+      const token = (await readText(this.#resolve(path))).trim();
+      if (/^[A-Za-z0-9._~+/=-]{16,256}$/.test(token)) return token;
+      return this.#root.problem(
+        "metricsToken",
+        `${path}: has to hold 16 to 256 characters of Base64`,
+      );
+    } catch (error) {
+      return this.#root.problem("metricsToken", (error as Error).message);
+    }
   }
 
   #path(key: string, what: string): string | undefined {
@@ -322,6 +370,16 @@ class Reading {
   #add(path: string, message: string): void {
     this.#problems.push({ path, message });
   }
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(hostname);
+}
+
+/** The bytes that `text` is the Base64 of, as `openssl dgst -sha256 -binary | base64` prints it. */
+function sha256Of(text: unknown): Uint8Array | undefined {
+  if (typeof text !== "string" || !/^[A-Za-z0-9+/]{43}=$/.test(text)) return undefined;
+  return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
 }
 
 function isHttpUrl(text: string): boolean {

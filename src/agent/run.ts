@@ -6,7 +6,7 @@
 
 import { toHex } from "../bytes.ts";
 import { createAgentMetrics } from "../metrics/mod.ts";
-import { SnapshotError, type Timers } from "../snapshot/mod.ts";
+import { type Snapshot, SnapshotError, type Timers } from "../snapshot/mod.ts";
 import { openWritableStore } from "../store/open.ts";
 import type { Agent } from "./agent.ts";
 import type { AgentConfig } from "./config.ts";
@@ -55,9 +55,8 @@ export async function runAgent(config: AgentConfig, { log }: RunOptions): Promis
   const monotonic = () => performance.now();
   const say = (event: object) => log(JSON.stringify(event));
   const store = await openWritableStore(config.store, "store");
-  const dial = networkProbe(
-    config.health.timeout === undefined ? {} : { timeout: config.health.timeout },
-  );
+  const { timeout } = config.health;
+  const dial = networkProbe({ ...config.probeTrust, ...(timeout !== undefined && { timeout }) });
   let probe: Probe = dial;
   const health = createHealth(config.health, {
     probe: (relay, signal) => probe(relay, signal),
@@ -98,7 +97,7 @@ export async function runAgent(config: AgentConfig, { log }: RunOptions): Promis
     signingKey,
     current: () => agent.current,
     hints: health,
-    isRelay: (rid) => agent.relays.some((relay) => toHex(relay.rid) === rid),
+    isRelay: relayCheck(agent),
     now,
     monotonic,
     timers,
@@ -116,12 +115,16 @@ export async function runAgent(config: AgentConfig, { log }: RunOptions): Promis
     publicUrl: publicUrl ?? listener.url,
     operatorSignatures: new Set([...operatorSignatures, "rollback"]),
     maximumAge,
+    ...(config.metricsToken !== undefined && { metricsToken: config.metricsToken }),
     timers,
     onError: (error) => say({ event: "error", at: now(), message: messageOf(error) }),
   });
   answer = (request) => app.fetch(request);
-  const forget = agent.onChange(() => collector.noteVersion());
   const pool = poolLoader(config, agent, say);
+  const forget = agent.onChange(() => {
+    collector.noteVersion();
+    pool.catchUp();
+  });
   const ends = [
     collector.watchStore(store, POLL_REPORTS),
     watchFile(config.pool, timers, () => void pool.reload()),
@@ -143,8 +146,24 @@ export async function runAgent(config: AgentConfig, { log }: RunOptions): Promis
   };
 }
 
+/** Whether a RID in hexadecimal is a relay's of the current pool; asked for with every report. */
+function relayCheck(agent: Agent): (rid: string) => boolean {
+  let of: Snapshot | undefined;
+  let rids: ReadonlySet<string> = new Set();
+  return (rid) => {
+    const snapshot = agent.current?.snapshot;
+    if (snapshot !== of) {
+      of = snapshot;
+      rids = new Set(snapshot?.relays.map((relay) => toHex(relay.rid)));
+    }
+    return rids.has(rid);
+  };
+}
+
 /** Publishes the pool file, or says what is wrong with it. */
 function poolLoader(config: AgentConfig, agent: Agent, say: (event: object) => void) {
+  /** Whether the file changed while another agent published. */
+  let changedMeanwhile = false;
   const load = async (): Promise<void> => {
     try {
       const text = await readPoolFile(config.pool);
@@ -157,19 +176,31 @@ function poolLoader(config: AgentConfig, agent: Agent, say: (event: object) => v
       agent.setAlarm("POOL_FILE", message);
     }
   };
+  const reload = async (): Promise<void> => {
+    if (agent.role !== "publishing") {
+      changedMeanwhile = true;
+      const message = `${config.pool} changed: it counts once this agent publishes`;
+      say({ event: "pool-file", at: Date.now(), message, problems: [] });
+      return;
+    }
+    const first = agent.current === undefined;
+    if (!first && config.operatorSignatures.has("publish")) {
+      const message = `${config.pool} changed: publish it with an operator's signature`;
+      say({ event: "pool-file", at: Date.now(), message, problems: [] });
+      return;
+    }
+    await load();
+  };
   return {
+    reload,
     async loadFirst(): Promise<void> {
       if (agent.current === undefined) await load();
     },
-    async reload(): Promise<void> {
-      if (agent.role !== "publishing") return;
-      const first = agent.current === undefined;
-      if (!first && config.operatorSignatures.has("publish")) {
-        const message = `${config.pool} changed: publish it with an operator's signature`;
-        say({ event: "pool-file", at: Date.now(), message, problems: [] });
-        return;
-      }
-      await load();
+    /** Does what was put off while another agent published. */
+    catchUp(): void {
+      if (!changedMeanwhile || agent.role !== "publishing") return;
+      changedMeanwhile = false;
+      void reload();
     },
   };
 }

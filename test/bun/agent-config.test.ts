@@ -154,6 +154,52 @@ describe("readAgentConfig", () => {
       for (const line of error.message.split("\n")) expect(line).toStartWith(`${file}: `);
     }));
 
+  test("wants TLS on an address that is not the loopback, or to hear who does it [LB-CONF-20]", () =>
+    inFolder(async (folder) => {
+      const listenOn = async (listen: object) =>
+        readAgentConfig((await rightFiles(folder, { listen })).file);
+      await expect(listenOn({ hostname: "0.0.0.0" })).rejects.toThrow(
+        "listen.certificate: missing",
+      );
+      await expect(listenOn({ hostname: "::" })).rejects.toThrow("listen.certificate: missing");
+      await expect(listenOn({ behindProxy: "yes" })).rejects.toThrow("listen.behindProxy: has");
+      for (const hostname of ["localhost", "127.3.2.1", "::1"]) {
+        expect((await listenOn({ hostname })).listen).toEqual({ hostname, port: 8790 });
+      }
+      const proxied = await listenOn({ hostname: "0.0.0.0", behindProxy: true });
+      expect(proxied.listen.hostname).toBe("0.0.0.0");
+    }));
+
+  test("reads whom probes trust, and what a scraper shows, from files of their own", () =>
+    inFolder(async (folder) => {
+      const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+      await Bun.write(join(folder, "ca.pem"), pem);
+      await Bun.write(join(folder, "metrics.token"), "abcdefghijklmnop\n");
+      const hash = `${"A".repeat(42)}E=`;
+      const health = { ca: "ca.pem", certificateHashes: [hash] };
+      const metricsToken = "metrics.token";
+      const { file } = await rightFiles(folder, { health, metricsToken });
+      const config = await readAgentConfig(file);
+      expect(config.metricsToken).toBe("abcdefghijklmnop");
+      expect(config.probeTrust.ca).toBe(pem);
+      const bytes = new Uint8Array(32);
+      bytes[31] = 1;
+      expect(config.probeTrust.certificateHashes).toEqual([bytes]);
+
+      await Bun.write(join(folder, "metrics.token"), "short");
+      const wrong = await rightFiles(folder, {
+        health: { ca: "pool.json", certificateHashes: ["abc"] },
+        metricsToken,
+      });
+      const error = await readAgentConfig(wrong.file).catch((fault) => fault);
+      expect(error.problems.map(({ path }: { path: string }) => path)).toEqual([
+        "health.ca",
+        "health.certificateHashes[0]",
+        "metricsToken",
+      ]);
+      expect(error.message).not.toContain('"short"');
+    }));
+
   test("says of a file that is missing, or no JSON, no more than that", () =>
     inFolder(async (folder) => {
       const missing = join(folder, "none.json");
@@ -181,7 +227,8 @@ for (const [runtime, command] of [
 ] as const) {
   test(`an agent on ${runtime} loads its pool, answers, follows the file and reports one that is wrong [LB-CONF-14] [LB-CONF-16]`, () =>
     inFolder(async (folder) => {
-      const { file, ann } = await rightFiles(folder);
+      await Bun.write(join(folder, "metrics.token"), "abcdefghijklmnop");
+      const { file, ann } = await rightFiles(folder, { metricsToken: "metrics.token" });
       const entry = join(folder, "run.ts");
       await Bun.write(entry, script);
       const running = launch([...command, entry, file]);
@@ -197,6 +244,10 @@ for (const [runtime, command] of [
         await running.printed(/"event":"published","version":1,"cause":"first"/);
         expect((await fetch(`${url}/healthz`)).status).toBe(200);
         expect((await fetch(`${url}/v1/status`)).status).toBe(401);
+        const metrics = (token: string) =>
+          fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+        expect((await metrics("abcdefghijklmno")).status).toBe(401);
+        expect(await (await metrics("abcdefghijklmnop")).text()).toContain("yardmaster_");
         expect(await status()).toContain("https://r2.example/moq");
         await jsonFile(folder, "pool.json", pool("r1", "r2", "r3"));
         await running.printed(/"event":"published","version":2,"cause":"publish"/);
@@ -212,3 +263,45 @@ for (const [runtime, command] of [
       }
     }));
 }
+
+test("a pool file that changes while another agent publishes counts from the take-over on", () =>
+  inFolder(async (folder) => {
+    const first = await rightFiles(folder, { agentId: "first", leaseTtl: 1 });
+    const entry = join(folder, "run.ts");
+    await Bun.write(entry, script);
+    const publishing = launch([bun, entry, first.file]);
+    await publishing.printed(/"event":"published","version":1/);
+    await jsonFile(folder, "pool-2.json", pool("r1", "r2"));
+    const second = join(folder, "agent-2.json");
+    const config = { ...(await Bun.file(first.file).json()), agentId: "second" };
+    await Bun.write(second, JSON.stringify({ ...config, pool: "pool-2.json" }));
+    const waiting = launch([bun, entry, second]);
+    try {
+      await waiting.printed(/url http/);
+      // A change counts for one once the watch has seen the file as it was before.
+      let relays = 3;
+      await eventually(
+        async () => {
+          await jsonFile(
+            folder,
+            "pool-2.json",
+            pool(
+              ...Array(relays++)
+                .keys()
+                .map((i) => `r${i}`),
+            ),
+          );
+          return waiting.output();
+        },
+        (output) => output.includes("counts once this agent publishes"),
+      );
+      publishing.kill("SIGTERM");
+      await publishing.exited;
+      await waiting.printed(/"event":"published","version":\d+,"cause":"publish"/);
+    } finally {
+      for (const { kill, exited } of [publishing, waiting]) {
+        kill("SIGKILL");
+        await exited;
+      }
+    }
+  }));
