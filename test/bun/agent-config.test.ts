@@ -282,15 +282,8 @@ test("a pool file that changes while another agent publishes counts from the tak
       let relays = 3;
       await eventually(
         async () => {
-          await jsonFile(
-            folder,
-            "pool-2.json",
-            pool(
-              ...Array(relays++)
-                .keys()
-                .map((i) => `r${i}`),
-            ),
-          );
+          const names = Array.from({ length: relays++ }, (_, i) => `r${i}`);
+          await jsonFile(folder, "pool-2.json", pool(...names));
           return waiting.output();
         },
         (output) => output.includes("counts once this agent publishes"),
