@@ -21,7 +21,7 @@ const hashKeys = Array.from({ length: 64 }, (_, i) => [
 ]);
 
 /** Candidates whose weights run through 1 to `heaviest`. */
-function candidatesOf(count: number, heaviest: number): Required<Candidate>[] {
+export function candidatesOf(count: number, heaviest: number): Required<Candidate>[] {
   return Array.from({ length: count }, (_, i) => ({
     rid: utf8(`relay-${1000 + i}`),
     weight: 1 + (i % heaviest),
@@ -29,7 +29,7 @@ function candidatesOf(count: number, heaviest: number): Required<Candidate>[] {
 }
 
 /** As many SHA-256 digests as there are RIDs, each from a copy of the hash key's state. */
-function bareHashing(candidates: readonly Candidate[]): () => void {
+export function bareHashing(candidates: readonly Candidate[]): () => void {
   const keys = hashKeys.map((hashKey) => encodeHashInput(hashKey, new Uint8Array()).slice(0, -1));
   const rids = candidates.map(({ rid }) => concatBytes(Uint8Array.of(rid.length), rid));
   const state = sha256.create();

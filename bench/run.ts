@@ -1,6 +1,8 @@
 /** Every benchmark of the budget on the runtime that runs this; prints the rows as JSON. */
 
 import process from "node:process";
+import { agent } from "./agent.ts";
+import { agentPage } from "./agent-page.ts";
 import { hrw } from "./hrw.ts";
 import { plugin } from "./plugin.ts";
 import { routing } from "./routing.ts";
@@ -14,6 +16,8 @@ const areas = {
   "Loading a snapshot": snapshot,
   "One request over HTTP": plugin,
   "Live sessions": session,
+  "The Configuration Agent": agent,
+  "The status page": agentPage,
 };
 const rows: Omit<PlacedRow, "runtime">[] = [];
 for (const [area, benchmark] of Object.entries(areas)) {
