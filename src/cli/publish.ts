@@ -45,8 +45,8 @@ export interface Published {
 
 /**
  * Signs a pool with the home's key and publishes it in the home's store, under its version and as
- * the current one. Where the home has an operator, the operator signs for it, and it becomes the
- * next version, as with an agent.
+ * the current one. Where the home has an operator, the operator signs for it if that is the next
+ * version, as with an agent; one further ahead makes up for a store that was lost.
  *
  * @param pool JSON text, a parsed JSON value or a validated snapshot
  * @throws {SnapshotError} MALFORMED_SNAPSHOT or INVALID_SNAPSHOT with every problem (LB-CONF-16)
@@ -67,7 +67,8 @@ export async function publishLocally(
     const time = () => now;
     return withLocalAgent(home, time, async (local) => {
       const { agent, operator } = local;
-      if (operator !== undefined) {
+      const isNext = next || version === undefined || version === current.floor + 1;
+      if (operator !== undefined && isNext) {
         const published = await actLocally(local, time, reason, publishAction(valid), (_, by) =>
           agent.publish(valid, by, { reason }),
         );

@@ -34,7 +34,7 @@ export const publish = command({
   },
   details: [
     "A version in the file has to be above the current one: load balancers refuse anything else\n" +
-      "(LB-ROT-3). Without one it is the next. An agent, and an operator who signs, always take the next.",
+      "(LB-ROT-3). Without one it is the next, which an agent takes in any case.",
     whereDetails,
   ],
   examples: [
