@@ -5,6 +5,7 @@
  */
 
 import type { Snapshot } from "../snapshot/mod.ts";
+import { asPublished } from "./as-published.ts";
 import type { Deployment } from "./deployment.ts";
 import { InputError, UsageError } from "./errors.ts";
 import { sourceName } from "./input.ts";
@@ -22,19 +23,39 @@ export interface NamedSnapshot {
 }
 
 /**
- * The snapshot that `text` names.
+ * The two snapshots that `a` and `b` name. A file beside a version is taken as it would be
+ * published: with what operators and probes say of its relays now.
  *
- * @param open gives the deployment; not called for a file
- * @throws {InputError} there is no such file or version, or the pool is not valid
+ * @param open gives the deployment; not called for two files
+ * @throws {InputError} there is no such file or version, or a pool is not valid
  */
-export async function snapshotNamed(
-  text: string,
+export async function snapshotsNamed(
+  a: string,
+  b: string,
   open: () => Promise<Deployment>,
-): Promise<NamedSnapshot> {
-  if (text !== "current" && !/^\d+$/.test(text)) {
-    const { snapshot } = await readSnapshotFile(text);
-    return { name: sourceName(text), snapshot };
-  }
+): Promise<readonly [NamedSnapshot, NamedSnapshot]> {
+  const isMixed = isVersion(a) !== isVersion(b);
+  const read = (text: string) => (isVersion(text) ? versionNamed(text, open) : fileNamed(text));
+  const named = [await read(a), await read(b)] as const;
+  if (!isMixed) return named;
+  const status = await (await open()).status();
+  const [from, to] = named.map((one, i) => {
+    const text = i === 0 ? a : b;
+    return isVersion(text) ? one : { ...one, snapshot: asPublished(one.snapshot, status) };
+  });
+  return [from as NamedSnapshot, to as NamedSnapshot];
+}
+
+function isVersion(text: string): boolean {
+  return text === "current" || /^\d+$/.test(text);
+}
+
+async function fileNamed(path: string): Promise<NamedSnapshot> {
+  const { snapshot } = await readSnapshotFile(path);
+  return { name: sourceName(path), snapshot };
+}
+
+async function versionNamed(text: string, open: () => Promise<Deployment>): Promise<NamedSnapshot> {
   const deployment = await open();
   const version =
     text === "current" ? await currentVersion(deployment) : readVersion("version", text);

@@ -63,8 +63,13 @@ describe("yard, where an agent runs", () => {
       expect(await done(bed, "diff", "2", "7", "--json")).toBe(
         `${JSON.stringify({ from: "version 2", to: "version 7", changes: [] }, null, 2)}\n`,
       );
-      expect(await done(bed, "diff", "current", bed.poolFile)).toBe(
-        "relay relay.2d2: draining is now healthy\n",
+      // What an operator drained stays so when the pool is published.
+      const one = { ...pool, routes: [{ ...pool.routes[0], rids: ["r1"] }] };
+      const file = await jsonFile(bed.folder, "one.json", one);
+      const route = "route example.2ecom";
+      expect(await done(bed, "diff", "current", file)).toBe(`${route}: relay.2d2 removed\n`);
+      expect(await done(bed, "simulate", "--to", file, "--keys", "100")).toContain(
+        "\nmoved: 0 of 100 keys, 0.0 %\n",
       );
     }));
 
@@ -357,6 +362,22 @@ relay.2d2  healthy  1       50.2 %  50.0 %    -      https://r2.example/moq
          relay r1: healthy is now draining
 `,
       );
+    }));
+
+  test("begins above every version that a lost store had, where the file says so [LB-ROT-3]", () =>
+    withBed(async (bed) => {
+      const file = await jsonFile(bed.folder, "again.json", { ...pool, version: 1000 });
+      expect(await done(bed, "publish", file)).toStartWith("version 1000\n");
+      const { process } = await bed.agent();
+      expect(await done(bed, "drain", "r1")).toBe("version 1001\n");
+      process.kill("SIGTERM");
+      expect(await process.exited).toBe(0);
+      expect(await done(bed, "publish", bed.poolFile, "--reason", "as it was")).toStartWith(
+        "version 1002\n",
+      );
+      const [entry] = JSON.parse(await done(bed, "history", "--limit", "1", "--json"));
+      const signed = { name: "ada", reason: "as it was", signed: true };
+      expect(entry).toMatchObject({ agentId: "yard", cause: "publish", operator: signed });
     }));
 
   test("rolls nothing back that no operator signed, and says what is missing [LB-ROT-5]", () =>

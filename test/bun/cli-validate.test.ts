@@ -18,6 +18,22 @@ describe("yard validate", () => {
       expect(run).toMatchObject({ status: 0, stdout, stderr: "" });
     }));
 
+  test("takes a pool without a version, with probes and the schema that editors use", () =>
+    inFolder(async (folder) => {
+      const file = await jsonFile(folder, "pool.json", {
+        $schema: "./pool.schema.json",
+        relays: [{ rid: "r1", uri: "https://r1.example/moq", probe: "none" }],
+        routes: [],
+      });
+      const valid = await yard(["validate", file]);
+      const stdout = `${file}: valid, 1 relay, 0 routes\n`;
+      expect(valid).toMatchObject({ status: 0, stdout, stderr: "" });
+      const routed = await yard(["route", "a", "--snapshot", file]);
+      expect(routed.stdout).toContain(`snapshot   ${file}\n`);
+      const json = JSON.parse((await yard(["route", "a", "--snapshot", file, "--json"])).stdout);
+      expect(json.snapshot.version).toBeNull();
+    }));
+
   test("lists every problem with file, path and requirement, the last route's too [LB-CONF-14]", () =>
     inFolder(async (folder) => {
       const file = await jsonFile(folder, "snapshot.json", {

@@ -3,7 +3,7 @@ import { agentOptions, whereDetails } from "../agent-options.ts";
 import { command } from "../command.ts";
 import { sharedDeployment } from "../open-deployment.ts";
 import { print, printable, printJson, tell } from "../terminal.ts";
-import { snapshotNamed, versionHint } from "../version-argument.ts";
+import { snapshotsNamed, versionHint } from "../version-argument.ts";
 
 /** `yard diff`: what differs between two versions or files. */
 export const diff = command({
@@ -15,12 +15,15 @@ export const diff = command({
     ...agentOptions,
     json: { type: "boolean", description: "print the changes as JSON" },
   },
-  details: [whereDetails],
+  details: [
+    "A file beside a version is taken as it would be published now: with what operators and probes\n" +
+      "say of its relays.",
+    whereDetails,
+  ],
   examples: ["diff 7 8", "diff current pool.json"],
   async run({ a, b, json, ...where }) {
     const open = sharedDeployment(where);
-    const from = await snapshotNamed(a, open);
-    const to = await snapshotNamed(b, open);
+    const [from, to] = await snapshotsNamed(a, b, open);
     const changes = diffSnapshots(from.snapshot, to.snapshot).map(describeChange);
     if (json) printJson({ from: from.name, to: to.name, changes });
     else if (changes.length === 0) tell(`no difference between ${from.name} and ${to.name}`);

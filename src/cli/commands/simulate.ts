@@ -9,7 +9,7 @@ import { countOption } from "../option-values.ts";
 import { Progress } from "../progress.ts";
 import { simulationLines, simulationToJson } from "../simulation.ts";
 import { print, printJson, resultStyle } from "../terminal.ts";
-import { snapshotNamed, versionHint } from "../version-argument.ts";
+import { snapshotsNamed, versionHint } from "../version-argument.ts";
 
 const DEFAULT_KEYS = 100_000;
 
@@ -36,6 +36,8 @@ export const simulate = command({
   details: [
     "EXPECTED is the share that weights give. On a terminal # draws the share after the change, and |\n" +
       "the expected one.",
+    "A file beside a version is taken as it would be published now: with what operators and probes\n" +
+      "say of its relays.",
     whereDetails,
   ],
   examples: ["simulate --to pool.json", "simulate --from 7 --to 8 --keys 1000000 --json"],
@@ -49,8 +51,7 @@ export const simulate = command({
         ? { keys: keys === undefined ? DEFAULT_KEYS : countOption("--keys", keys) }
         : { namespaces: await readNamespaces(namespaces) };
     const open = sharedDeployment(where);
-    const from = await snapshotNamed(a, open);
-    const to = await snapshotNamed(b, open);
+    const [from, to] = await snapshotsNamed(a, b, open);
     const progress = new Progress("keys");
     const simulation = await simulateChange(from.snapshot, to.snapshot, {
       ...placed,
