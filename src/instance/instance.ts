@@ -19,6 +19,7 @@ import {
   decisionLog,
   defaultMaximumPending,
   jwtPolicy,
+  type LimitStatuses,
   type RedirectorOptions,
   type RedirectServer,
   type RedirectSessionEvent,
@@ -169,20 +170,22 @@ function inTurn<Event>(
 
 /** Every limit of the instance, with its use where that can be told (LB-SEC-32). */
 function limitsInForce(settings: InstanceSettings, server: RedirectServer): LimitUse[] {
-  const { sessions, limits } = server.status();
   const { rateLimit, maximumAge } = settings;
-  const values: Readonly<Record<string, number>> = {
-    ...limits,
-    maximumPending: defaultMaximumPending,
-    maximumAge,
-    maximumSnapshotBytes: DEFAULT_MAXIMUM_BYTES,
-    ...(rateLimit && { ratePerSecond: rateLimit.perSecond, rateBurst: rateLimit.burst }),
+  const limits: LimitStatuses = {
+    ...server.status().limits,
+    maximumPending: { limit: defaultMaximumPending },
+    maximumAge: { limit: maximumAge },
+    maximumSnapshotBytes: { limit: DEFAULT_MAXIMUM_BYTES },
+    ...(rateLimit && {
+      ratePerSecond: { limit: rateLimit.perSecond },
+      rateBurst: { limit: rateLimit.burst },
+    }),
   };
-  return Object.entries(values).map(([limit, value]) => ({
-    limit,
-    value,
-    ...(limit === "maximumSessions" && { use: sessions }),
-  }));
+  return Object.entries(limits).flatMap(([name, { limit, inUse }]) =>
+    limit === undefined
+      ? []
+      : [{ limit: name, value: limit, ...(inUse !== undefined && { use: inUse }) }],
+  );
 }
 
 /** What decides on requests, whether they come over HTTP or in sessions. */

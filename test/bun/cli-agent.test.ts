@@ -24,6 +24,9 @@ async function refused(bed: AgentBed, status: number, stderr: string, ...args: s
   else expect(run.stderr).toBe(`${stderr}\n`);
 }
 
+/** A requirement as messages name it. */
+const rule = (id: string) => `[${id}]`;
+
 const history = `VERSION  SIGNED AT                WHAT             BY             PROOF   REASON
 7        2026-11-05 12:00:00 UTC  rollback to 2    ada            signed  too much
          relay relay.2d2: healthy is now draining
@@ -152,7 +155,7 @@ relay.2d2  draining  1       0.0 %    0.0 %     -      https://r2.example/moq  d
   test("does not let an operator do more than the role allows, nor anybody else [LB-SEC-6]", () =>
     withBed(async (bed) => {
       await bed.agent();
-      const forbidden = "needs the role routes [LB-SEC-6] (FORBIDDEN)";
+      const forbidden = `needs the role routes ${rule("LB-SEC-6")} (FORBIDDEN)`;
       await refused(
         bed,
         1,
@@ -185,7 +188,7 @@ relay.2d2  draining  1       0.0 %    0.0 %     -      https://r2.example/moq  d
       await refused(
         bed,
         1,
-        `${old}: version: 2 is not above 2, the current version of ${url} [LB-ROT-3]; raise it, or take the next one with --next`,
+        `${old}: version: 2 is not above 2, the current version of ${url} ${rule("LB-ROT-3")}; raise it, or take the next one with --next`,
         "publish",
         old,
       );
@@ -389,7 +392,7 @@ relay.2d2  healthy  1       50.2 %  50.0 %    -      https://r2.example/moq
       await refused(
         bed,
         1,
-        `${directory}: rollback needs the operator's own signature [LB-ROT-5] (SIGNATURE_REQUIRED); yard keygen --operator NAME makes a key for that`,
+        `${directory}: rollback needs the operator's own signature ${rule("LB-ROT-5")} (SIGNATURE_REQUIRED); yard keygen --operator NAME makes a key for that`,
         "rollback",
         "--to",
         "1",

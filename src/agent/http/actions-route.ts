@@ -116,7 +116,7 @@ const faults: Readonly<Record<BodyFault, () => Response>> = {
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 async function textOf(c: Context, bodies: BodyReader): Promise<string | Response> {
-  if (bodies.busy) {
+  if (bodies.turnsAway()) {
     const detail = "Too many bodies are on their way.";
     return problem(503, { code: "TOO_MANY_REQUESTS", detail }, { "retry-after": "2" });
   }

@@ -398,7 +398,7 @@ const bodies = new BodyReader({ maximumSize: LARGEST_FORM, timeout: 10_000, maxi
 async function fieldsOf(c: Context): Promise<URLSearchParams | BodyFault | "busy" | "no-form"> {
   const type = (c.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== "application/x-www-form-urlencoded") return "no-form";
-  if (bodies.busy) return "busy";
+  if (bodies.turnsAway()) return "busy";
   const body = await bodies.read(c.req);
   return typeof body === "string" ? body : new URLSearchParams(new TextDecoder().decode(body));
 }
