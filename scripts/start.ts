@@ -1,12 +1,13 @@
 /**
  * `npm start`: a MoQ-LB on this machine in one step. Makes a development key and store where there
  * are none, publishes the draft's meeting example into an empty store, serves, starts the relays of
- * the example, keeps the snapshot fresh, and prints what to try. Runs on Deno and on Bun.
+ * the example and the Configuration Agent, and prints what to try. Runs on Deno and on Bun.
  */
 
 import process from "node:process";
+import type { RunningAgent } from "../src/agent/run.ts";
 import { createSigningKey, type Home, hasSigningKey, homeAt } from "../src/cli/home.ts";
-import { ensureDevelopmentHome, republish } from "../src/cli/publish.ts";
+import { ensureDevelopmentHome } from "../src/cli/publish.ts";
 import { YardmasterError } from "../src/errors.ts";
 import {
   type Environment,
@@ -14,13 +15,14 @@ import {
   type SessionAddresses,
   signalled,
 } from "../workers/serve.ts";
+import { ensurePeople, instanceId, instanceKeyFile, startAgent } from "./agent.ts";
 import { type LocalRelays, publishWithRelays, startRelays } from "./relays.ts";
 
 /** Seconds; the instance of this demo refuses to place requests after an hour without an agent. */
 const maximumAge = 3600;
 
-/** An agent publishes at least three times per maximum age, so that quiet times do not go stale. */
-const republishEvery = (maximumAge * 1000) / 4;
+/** How far above the HTTP port the agent listens. */
+const agentPortOffset = 3;
 
 async function startInstance(
   environment: Environment,
@@ -38,6 +40,7 @@ interface Demo {
   readonly version: number;
   /** Whether that sends to the relays; a pool of somebody's own is left as it is. */
   readonly usesRelays: boolean;
+  readonly agent: RunningAgent;
 }
 
 async function prepare(home: Home): Promise<Demo> {
@@ -46,13 +49,21 @@ async function prepare(home: Home): Promise<Demo> {
     console.log(`relay ${relay}: ${type} ${name}`),
   );
   const moved = await publishWithRelays(home, relays.uris, Date.now());
-  return { relays, version: (moved ?? published).version, usesRelays: moved !== undefined };
+  const agent = await startAgent(home, agentPort(), maximumAge * 1000, console.log);
+  const version = agent.agent.current?.version ?? (moved ?? published).version;
+  return { relays, version, usesRelays: moved !== undefined, agent };
+}
+
+/** Beside the HTTP port of the instance; any free one where that is any free one. */
+function agentPort(): number {
+  const port = Number(process.env.PORT || 8787);
+  return port > 0 && port + agentPortOffset <= 65_535 ? port + agentPortOffset : 0;
 }
 
 function announce(
   { url, sessions }: RunningInstance,
   directory: string,
-  { relays, version, usesRelays }: Demo,
+  { relays, version, usesRelays, agent }: Demo,
 ): void {
   const yard = process.env.YARDMASTER_YARD ?? "npm run -s yard --";
   // Commands in other terminals do not know the variable.
@@ -88,9 +99,17 @@ Why there:
 
   ${yard} route example.2ecom-m1${at}
 
+The Configuration Agent at ${agent.url} probes the relays and publishes what is true.
+What it knows, a link to its status page, and a relay that takes nothing new until it is back:
+
+  ${yard} status${at}
+  ${yard} login${at}
+  ${yard} drain r2${at}
+  ${yard} undrain r2${at}
+
 Change the pool with \`${yard} publish FILE${at}\`: README.md, Snapshots, shows such a
-file. It takes effect within seconds. Each request that a relay gets is printed below; with
-YARDMASTER_LOG=json set, each decision and session too. Ctrl-C ends this.
+file. It takes effect within seconds. Each request that a relay gets is printed below, and each
+version; with YARDMASTER_LOG=json set, each decision and session too. Ctrl-C ends this.
 `);
 }
 
@@ -116,10 +135,12 @@ async function main(): Promise<void> {
     await createSigningKey(home.keys);
     console.log(`yardmaster: created a development key in ${home.keys.directory}`);
   }
+  await ensurePeople(home);
   let demo: Demo | undefined;
   const settings = {
     YARDMASTER_REFRESH_INTERVAL: "1",
     YARDMASTER_DRAIN_TIMEOUT: "1",
+    YARDMASTER_REPORT_INTERVAL: "2",
     // UDP beside the TCP of HTTP, under one number.
     YARDMASTER_MOQT_PORT: process.env.PORT || "8787",
     YARDMASTER_DEVELOPMENT_CERTIFICATE: home.directory,
@@ -129,20 +150,20 @@ async function main(): Promise<void> {
     YARDMASTER_TRUSTED_KEYS: home.keys.trusted,
     YARDMASTER_STORE: `file:${home.directory}/store`,
     YARDMASTER_LAST_KNOWN_GOOD: `file:${home.directory}/last-known-good`,
+    YARDMASTER_INSTANCE_ID: instanceId,
+    YARDMASTER_INSTANCE_KEY: instanceKeyFile(home),
+    YARDMASTER_REPORT: "store",
   };
   const running = await startInstance(settings, async () => {
     demo = await prepare(home);
   });
-  const keepFresh = setInterval(() => {
-    republish({ home, now: Date.now() }).catch((error) =>
-      console.error(`yardmaster: the snapshot could not be published again: ${error.message}`),
-    );
-  }, republishEvery);
   announce(running, home.directory, demo as Demo);
 
   await signalled();
-  clearInterval(keepFresh);
-  await Promise.all([running.close(), (demo as Demo).relays.close()]);
+  const { agent, relays } = demo as Demo;
+  // The agent first: it would take relays that close for relays that failed.
+  await agent.close();
+  await Promise.all([running.close(), relays.close()]);
   process.exit(0);
 }
 

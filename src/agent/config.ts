@@ -51,8 +51,8 @@ export interface AgentConfig {
   readonly store: string;
   readonly signingKey: SigningKey;
   readonly trustedKeys: TrustedKeys;
-  /** The pool file. */
-  readonly pool: string;
+  /** The pool file; without one, pools come by operators' actions alone. */
+  readonly pool?: string;
   readonly maximumAge: number;
   readonly operators: ReadonlyMap<string, Operator>;
   readonly operatorSignatures: ReadonlySet<"publish" | "rollback" | "pool">;

@@ -18,8 +18,13 @@ import { createCollector } from "./reports/mod.ts";
 import { serve } from "./serve.ts";
 import { simulate } from "./simulate.ts";
 
+/** Writes one line of the log. */
+type Say = (
+  event: { readonly at: number; readonly event: string } & Readonly<Record<string, unknown>>,
+) => void;
+
 /** Milliseconds between two looks for reports that instances left in the store. */
-const POLL_REPORTS = 10_000;
+const POLL_REPORTS = 5_000;
 
 const timers: Timers = {
   setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
@@ -53,7 +58,9 @@ export interface RunningAgent {
 export async function runAgent(config: AgentConfig, { log }: RunOptions): Promise<RunningAgent> {
   const now = () => Date.now();
   const monotonic = () => performance.now();
-  const say = (event: object) => log(JSON.stringify(event));
+  // As instances write theirs.
+  const say: Say = ({ at, ...event }) =>
+    log(JSON.stringify({ time: new Date(at).toISOString(), ...event }));
   const store = await openWritableStore(config.store, "store");
   const { timeout } = config.health;
   const dial = networkProbe({ ...config.probeTrust, ...(timeout !== undefined && { timeout }) });
@@ -120,24 +127,25 @@ export async function runAgent(config: AgentConfig, { log }: RunOptions): Promis
     onError: (error) => say({ event: "error", at: now(), message: messageOf(error) }),
   });
   answer = (request) => app.fetch(request);
-  const pool = poolLoader(config, agent, say);
+  const { pool: file } = config;
+  const pool = file === undefined ? undefined : poolLoader(config, file, agent, say);
   const forget = agent.onChange(() => {
     collector.noteVersion();
-    pool.catchUp();
+    pool?.catchUp();
   });
   const ends = [
     collector.watchStore(store, POLL_REPORTS),
-    watchFile(config.pool, timers, () => void pool.reload()),
+    ...(file === undefined ? [] : [watchFile(file, timers, () => void pool?.reload())]),
     forget,
   ];
-  const started = agent.start().then(pool.loadFirst);
+  const started = agent.start().then(() => pool?.loadFirst());
   // Who is stopped while it waits has nothing to report.
   started.catch(() => {});
   return {
     agent,
     url: listener.url,
     started,
-    reload: pool.reload,
+    reload: async () => pool?.reload(),
     async close() {
       for (const end of ends) end();
       await agent.stop();
@@ -161,17 +169,17 @@ function relayCheck(agent: Agent): (rid: string) => boolean {
 }
 
 /** Publishes the pool file, or says what is wrong with it. */
-function poolLoader(config: AgentConfig, agent: Agent, say: (event: object) => void) {
+function poolLoader({ operatorSignatures }: AgentConfig, file: string, agent: Agent, say: Say) {
   /** Whether the file changed while another agent published. */
   let changedMeanwhile = false;
   const load = async (): Promise<void> => {
     try {
-      const text = await readPoolFile(config.pool);
+      const text = await readPoolFile(file);
       await agent.publish(text, { kind: "local" });
       agent.setAlarm("POOL_FILE", undefined);
     } catch (error) {
       const problems = error instanceof SnapshotError ? error.problems : [];
-      const message = `${config.pool}: ${messageOf(error)}`;
+      const message = `${file}: ${messageOf(error)}`;
       say({ event: "pool-file", at: Date.now(), message, problems });
       agent.setAlarm("POOL_FILE", message);
     }
@@ -179,13 +187,13 @@ function poolLoader(config: AgentConfig, agent: Agent, say: (event: object) => v
   const reload = async (): Promise<void> => {
     if (agent.role !== "publishing") {
       changedMeanwhile = true;
-      const message = `${config.pool} changed: it counts once this agent publishes`;
+      const message = `${file} changed: it counts once this agent publishes`;
       say({ event: "pool-file", at: Date.now(), message, problems: [] });
       return;
     }
     const first = agent.current === undefined;
-    if (!first && config.operatorSignatures.has("publish")) {
-      const message = `${config.pool} changed: publish it with an operator's signature`;
+    if (!first && operatorSignatures.has("publish")) {
+      const message = `${file} changed: publish it with an operator's signature`;
       say({ event: "pool-file", at: Date.now(), message, problems: [] });
       return;
     }

@@ -9,7 +9,7 @@ import { connectQuic } from "../../src/quic/mod.ts";
 import { quicTransport } from "../../src/transport/quic.ts";
 import { RawPeer } from "../support/raw-peer.ts";
 import { requestBytes } from "../support/redirect-bed.ts";
-import { bun, launch, type RunningProcess, root, withDirectory } from "./processes.ts";
+import { bun, eventually, launch, type RunningProcess, root, withDirectory } from "./processes.ts";
 
 const startCommand = ["node", join(root, "scripts", "launch.mjs"), "start"];
 const answersOn = /Yardmaster answers on (http:\S+)/;
@@ -131,7 +131,8 @@ describe("npm start", () => {
   });
 
   test("prints commands that find the home, wherever it is", () => {
-    for (const command of ["sub moqt:", "pub moqt:", "route example", "publish FILE"]) {
+    const commands = ["sub moqt:", "pub moqt:", "route example", "publish FILE", "status", "login"];
+    for (const command of commands) {
       const line = instance.output().match(new RegExp(`yard -- ${command}.*`))?.[0];
       expect(line).toContain(` --home ${home}`);
     }
@@ -145,13 +146,48 @@ describe("npm start", () => {
     expect(output).toContain("allow-all");
   });
 
+  /** Where the meeting's track is sent once that is not `uri` any more. */
+  async function leaves(uri: string): Promise<string | null> {
+    return await eventually(
+      async () => {
+        const response = await fetch(`${url}/redirect/subscribe/example.2ecom-m1--video`, {
+          redirect: "manual",
+        });
+        return response.headers.get("location");
+      },
+      (location) => location !== uri,
+    );
+  }
+
+  test("runs an agent, by which operators drain a relay and see who follows [LB-HEALTH-11] [LB-CONF-25]", async () => {
+    const r2 = relayUri("r2");
+    expect(yard("drain", "r2", "--reason", "disk", "--home", home).status).toBe(0);
+    const elsewhere = (await leaves(r2)) as string;
+    expect([relayUri("r1"), relayUri("r3")]).toContain(elsewhere);
+    const status = () => JSON.parse(String(yard("status", "--json", "--home", home).stdout));
+    expect(status().relays.map(({ health }: { health: string }) => health)).toEqual([
+      "healthy",
+      "draining",
+      "healthy",
+    ]);
+    expect(yard("undrain", "r2", "--home", home).status).toBe(0);
+    expect(await leaves(elsewhere)).toBe(r2);
+    const followers = await eventually(
+      async () => status().instances,
+      ([instance]) => instance.state === "current",
+      30_000,
+    );
+    expect(followers).toMatchObject([{ id: "local", version: 4, mode: "redirect" }]);
+    const agent = /Configuration Agent at (http:\S+)/.exec(instance.output())?.[1];
+    expect(await (await fetch(`${agent}/`)).text()).not.toContain("r2");
+  });
+
   test("publishing a file takes effect without a restart [LB-ROT-1, LB-KEY-11]", async () => {
     const file = join(home, "pool.json");
     await Bun.write(
       file,
       JSON.stringify({
-        version: 1000,
-        relays: [{ rid: "r9", uri: "https://r9.example/moq", health: "healthy" }],
+        relays: [{ rid: "r9", uri: "https://r9.example/moq", probe: "none" }],
         routes: [{ prefix: ["example.com"], kind: "static", rid: "r9" }],
       }),
     );
@@ -178,7 +214,7 @@ describe("npm start", () => {
     try {
       const address = (await again.printed(answersOn))[1];
       const status = (await (await fetch(`${address}/status`)).json()) as Record<string, unknown>;
-      expect(status.activeVersion).toBe(1001);
+      expect(status.activeVersion).toBe(6);
       expect(status.stale).toBe(false);
       const response = await fetch(`${address}/redirect/subscribe/example.2ecom-m1--video`, {
         redirect: "manual",
