@@ -1,23 +1,16 @@
 /**
  * All CBOR of this package: core deterministic encoding (RFC 8949 §4.2.1), and nothing else is
- * accepted. cbor2 does the work; no other file imports it.
+ * accepted. cbor2 decodes, and no other file imports it; what encodes knows the types of a snapshot
+ * alone, and is several times as fast for it.
  *
  * @module
  */
 
-import { type DecodeOptions, decode, type EncodeOptions, encode, SequenceEvents } from "cbor2";
+import { type DecodeOptions, decode, SequenceEvents } from "cbor2";
 import { YardmasterError } from "../errors.ts";
+import { CborEncoder, type CborValue } from "./cbor-encoder.ts";
 
-/** What has an encoding here. Integers are safe integers; maps keep no order of their own. */
-export type CborValue =
-  | null
-  | boolean
-  | number
-  | string
-  | Uint8Array
-  | readonly CborValue[]
-  | ReadonlyMap<number | string, CborValue>
-  | { readonly [key: string]: CborValue };
+export type { CborValue } from "./cbor-encoder.ts";
 
 /** Bytes that are not one data item in core deterministic encoding. `code` is `MALFORMED_CBOR`. */
 export class CborError extends YardmasterError {
@@ -28,16 +21,6 @@ export class CborError extends YardmasterError {
 
 /** Nesting that cbor2 counts: one level for a map, two for an array. */
 const MAX_DEPTH = 64;
-
-const encodeOptions: EncodeOptions = {
-  cde: true,
-  rejectUndefined: true,
-  rejectBigInts: true,
-  // JSON texts do not keep -0 apart, so neither does CBOR.
-  simplifyNegativeZero: true,
-  // Each map key gets a buffer of this size while keys are sorted: the default wastes pages.
-  chunkSize: 512,
-};
 
 /** Any tag leads here: `get` is all that cbor2 asks of the map. */
 class NoTags extends Map<number | bigint | number, () => never> {
@@ -62,9 +45,15 @@ const decodeOptions: DecodeOptions = {
   tags: new NoTags(),
 };
 
-/** The one encoding of `value`. Equal values have equal bytes. */
+/**
+ * The one encoding of `value`. Equal values have equal bytes.
+ *
+ * @throws {TypeError} where something in it is none of the types of {@link CborValue}
+ */
 export function encodeCbor(value: CborValue): Uint8Array {
-  return encode(value, encodeOptions);
+  const encoder = new CborEncoder();
+  encoder.write(value);
+  return encoder.result;
 }
 
 /**

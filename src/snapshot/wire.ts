@@ -18,9 +18,9 @@ import { inspectSnapshot, type ValidationOptions } from "./validate.ts";
  */
 export function encodeSnapshot(snapshot: Snapshot): Uint8Array {
   return encodeCbor({
-    version: snapshot.version,
     relays: snapshot.relays.map(wireRelay),
     routes: snapshot.routes.map(wireRoute),
+    version: snapshot.version,
     ...wireAttributes(snapshot.attributes),
   });
 }
@@ -53,6 +53,9 @@ function decodeWire(bytes: Uint8Array): unknown {
   }
 }
 
+// The maps below have their keys in the order of their encodings, shorter ones first: what is in
+// order need not be sorted.
+
 function wireRelay({ rid, uri, health, attributes }: Relay): CborValue {
   return { rid, uri, health, ...wireAttributes(attributes) };
 }
@@ -60,15 +63,15 @@ function wireRelay({ rid, uri, health, attributes }: Relay): CborValue {
 function wireRoute(route: Route): CborValue {
   const { prefix, kind } = route;
   const attributes = wireAttributes(route.attributes);
-  if (route.kind === "static") return { prefix, kind, rid: route.rid, ...attributes };
+  if (route.kind === "static") return { rid: route.rid, kind, prefix, ...attributes };
   const { profile, key_fields } = route;
   return {
-    prefix,
     kind,
-    ...(profile === defaultHashProfile ? {} : { profile }),
-    ...(key_fields === undefined ? {} : { key_fields }),
     rids: route.rids.map(({ rid, weight }) => (weight === 1 ? rid : { rid, weight })),
+    prefix,
+    ...(profile === defaultHashProfile ? {} : { profile }),
     ...attributes,
+    ...(key_fields === undefined ? {} : { key_fields }),
   };
 }
 

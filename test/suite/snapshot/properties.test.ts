@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { encode } from "cbor2";
 import fc from "fast-check";
 import { describe, test } from "#test";
 import { toHex, utf8 } from "../../../src/bytes.ts";
+import { decodeCbor } from "../../../src/snapshot/cbor.ts";
 import {
   decodeSnapshot,
   encodeSnapshot,
@@ -153,6 +155,16 @@ describe("any valid snapshot", () => {
       fc.property(validSnapshot, (json) => {
         const wire = encodeSnapshot(parseSnapshot(json));
         assert.deepEqual(encodeSnapshot(parseSnapshot(reversed(json))), wire);
+      }),
+    );
+  });
+
+  test("is encoded as another deterministic encoder does it, byte for byte", () => {
+    fc.assert(
+      fc.property(validSnapshot, (json) => {
+        const wire = encodeSnapshot(parseSnapshot(json));
+        const other = encode(decodeCbor(wire), { cde: true, simplifyNegativeZero: true });
+        assert.equal(toHex(wire), toHex(other));
       }),
     );
   });
