@@ -65,7 +65,6 @@ async function measure(relays: number, routes: number): Promise<Measured> {
   const [{ snapshot }, validate] = await timed(() => parsePool(pool));
   const now = Date.now();
   const [, sign] = await timed(() => signSnapshot(snapshot, signingKey, { issuedAt: now }));
-  // Not before: an agent that hears nothing of its timers for long takes its lease for lost.
   await agent.start();
   const [{ envelope }, publish] = await timed(() => agent.publish(pool, { kind: "local" }));
   const [, load] = await timed(() => verifySnapshot(envelope, trustedKeys, { now }));

@@ -103,6 +103,7 @@ class ConfigurationAgent implements Agent {
       agentId,
       ttl: leaseTtl,
       monotonic,
+      onLost: () => this.#leaseLoop.now(),
       ...(url !== undefined && { url }),
     });
     this.#refusals = new Refusals(store);
@@ -124,7 +125,7 @@ class ConfigurationAgent implements Agent {
     this.#freshFor = this.#nextFreshness();
     this.#leaseLoop = new Loop(
       timers,
-      () => leaseTtl / 4,
+      () => this.#lease.pause,
       () => this.#keepLease(),
     );
     this.#upkeepLoop = new Loop(
@@ -311,10 +312,20 @@ class ConfigurationAgent implements Agent {
   }
 
   async #requirePublishing(): Promise<void> {
-    if (this.role !== "publishing") {
+    if (this.#role !== "publishing" || !(await this.#stillHolds())) {
       throw new AgentError("NOT_PUBLISHING", "this agent does not publish now");
     }
     if (!this.#ledger.settled) await this.#ledger.settle();
+  }
+
+  /** Whoever was too busy to renew in time looks whether anybody took over meanwhile. */
+  async #stillHolds(): Promise<boolean> {
+    try {
+      return await this.#lease.keep();
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      return this.#lease.held;
+    }
   }
 
   async #startOnce(): Promise<void> {
@@ -342,7 +353,8 @@ class ConfigurationAgent implements Agent {
   /** One turn of the lease's loop: renews it, or tries to take it. Never rejects. */
   async #keepLease(): Promise<void> {
     try {
-      if (this.#lease.held && (await this.#lease.renew())) {
+      const holds = this.#lease.held || this.#role === "publishing";
+      if (holds && (await this.#lease.renew())) {
         this.#alarms.clear("STORE_FAILED");
         return;
       }
@@ -357,8 +369,9 @@ class ConfigurationAgent implements Agent {
         this.#setRole("waiting", attempt.holder);
       }
     } catch (error) {
-      // The store's alarm is raised already; what is held runs out by itself.
       if (!(error instanceof AgentError)) throw error;
+      // The store's alarm is raised already; what is held runs out by itself.
+      if (!this.#lease.held) this.#loseLease();
     }
     if (!this.#settings.oneShot) this.#upkeepLoop.now();
   }

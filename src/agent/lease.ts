@@ -5,13 +5,15 @@
  * the publisher.
  *
  * A lease keeps honest agents apart. What keeps one apart that slept through its own is that a
- * version can be created but once.
+ * version can be created but once. So a holder that was too busy to renew in time need not give up:
+ * it looks, and where there is no higher epoch the lease is its own as before.
  *
  * @module
  */
 
 import { utf8 } from "../bytes.ts";
 import type { WritableStore } from "../store/writable.ts";
+import { Serial } from "./serial.ts";
 import { leaseKey, leasePrefix, numberAfter } from "./store-keys.ts";
 
 /** What stands in the store. */
@@ -34,6 +36,8 @@ export interface LeaseOptions {
   /** Milliseconds. */
   readonly ttl: number;
   readonly monotonic: () => number;
+  /** The store says that the lease, which was ours, is not any more. */
+  readonly onLost?: () => void;
 }
 
 /** Who holds a lease. */
@@ -50,6 +54,9 @@ export type Attempt =
   /** Another has it; `alive` once it was seen to renew it. */
   | { readonly taken: false; readonly holder: LeaseHolder; readonly alive: boolean };
 
+/** Older than this share of its time to live, a renewal is followed by another. */
+const RENEWED_SHARE = 1 / 4;
+
 /** Items of former holders that stay, so that one that slept finds the epoch after its own. */
 const KEPT_EPOCHS = 8;
 
@@ -62,6 +69,8 @@ const LARGEST_ITEM = 4096;
 export class Lease {
   readonly #options: LeaseOptions;
   readonly #nonce = crypto.randomUUID();
+  /** Of two renewals at once, the older count of them might be written last. */
+  readonly #renewing = new Serial();
   #epoch: number | undefined;
   #renewals = 0;
   #renewedAt = 0;
@@ -80,8 +89,12 @@ export class Lease {
 
   /** Whether it is held and was renewed in time: no other can have taken it by the rules. */
   get held(): boolean {
-    const { monotonic, ttl } = this.#options;
-    return this.#epoch !== undefined && monotonic() - this.#renewedAt < ttl;
+    return this.#renewedWithin(this.#options.ttl);
+  }
+
+  /** Milliseconds between renewals, where nothing comes in between. */
+  get pause(): number {
+    return this.#options.ttl * RENEWED_SHARE;
   }
 
   /**
@@ -122,12 +135,28 @@ export class Lease {
   }
 
   /**
-   * Rewrites the item, so that others see that its holder lives.
+   * Renews the lease unless that was done just now: to be called before and after whatever takes
+   * long.
    *
    * @returns whether the lease is still ours
    * @throws {AgentError} `STORE_FAILED`: that is not known
    */
-  async renew(): Promise<boolean> {
+  async keep(): Promise<boolean> {
+    return this.#renewedWithin(this.pause) || (await this.renew());
+  }
+
+  /**
+   * Rewrites the item, so that others see that its holder lives; also where that was not done in
+   * time, as long as nobody has taken the lease.
+   *
+   * @returns whether the lease is still ours
+   * @throws {AgentError} `STORE_FAILED`: that is not known
+   */
+  renew(): Promise<boolean> {
+    return this.#renewing.run(() => this.#renew());
+  }
+
+  async #renew(): Promise<boolean> {
     const epoch = this.#epoch;
     if (epoch === undefined) return false;
     const { monotonic } = this.#options;
@@ -151,7 +180,10 @@ export class Lease {
     const own = readItem(await this.#text(epoch));
     const next = await this.#options.store.get(leaseKey(epoch + 1), LARGEST_ITEM);
     if (own?.nonce === this.#nonce && next === undefined) return true;
-    this.#epoch = undefined;
+    if (this.#epoch === epoch) {
+      this.#epoch = undefined;
+      this.#options.onLost?.();
+    }
     return false;
   }
 
@@ -166,6 +198,11 @@ export class Lease {
     if (epoch === undefined || !(await this.check())) return;
     this.#epoch = undefined;
     await this.#options.store.set(leaseKey(epoch), this.#item({ released: true }));
+  }
+
+  #renewedWithin(milliseconds: number): boolean {
+    const age = this.#options.monotonic() - this.#renewedAt;
+    return this.#epoch !== undefined && age < milliseconds;
   }
 
   async #create(epoch: number, abandoned: boolean): Promise<Attempt> {

@@ -17,7 +17,7 @@ import { type Contents, type Findings, marksOfHealth, withFindings } from "./mar
 import { type Publication, Publisher, type PublisherOptions } from "./publisher.ts";
 import type { PublicationRecord } from "./record.ts";
 
-export interface LedgerOptions extends PublisherOptions {
+export interface LedgerOptions extends Omit<PublisherOptions, "onStep"> {
   readonly agentId: string;
   readonly store: WritableStore;
   readonly lease: Lease;
@@ -64,7 +64,7 @@ export class Ledger {
   constructor(options: LedgerOptions) {
     this.#options = options;
     this.#archive = new Archive(options.store, options.trustedKeys);
-    this.#publisher = new Publisher(options);
+    this.#publisher = new Publisher({ ...options, onStep: () => this.#step() });
   }
 
   get current(): Published | undefined {
@@ -176,12 +176,15 @@ export class Ledger {
     occasion: Occasion,
     version: number = this.#floor + 1,
   ): Promise<Published> {
-    await this.#requireLease();
+    this.#requireHeld(await this.#options.lease.keep());
     const draft = withFindings(wanted, version, this.#options.findings);
     const publication = await this.#sign(draft, occasion);
+    // All that took its time, and somebody may have taken over in it.
+    await this.#requireLease();
     this.#settled = false;
     if (this.#malformed.includes(version)) await this.#archive.remove(version);
     if (!(await this.#publisher.publish(publication))) {
+      await this.#requireLease();
       await this.settle();
       throw this.moved();
     }
@@ -224,8 +227,20 @@ export class Ledger {
   }
 
   async #requireLease(): Promise<void> {
-    const { lease } = this.#options;
-    if (lease.held && (await lease.check())) return;
+    this.#requireHeld(await this.#options.lease.renew());
+  }
+
+  /**
+   * Between two steps that may take long: whatever waits has its turn, timers and connections, and
+   * the lease is renewed where that is due, so that nobody takes this agent for dead.
+   */
+  async #step(): Promise<void> {
+    await nextTurn();
+    this.#requireHeld(await this.#options.lease.keep());
+  }
+
+  #requireHeld(held: boolean): void {
+    if (held) return;
     this.#settled = false;
     throw new AgentError("NOT_PUBLISHING", "another agent publishes from this store");
   }
@@ -239,11 +254,14 @@ export class Ledger {
         ? head.contentsDigest
         : await contentsDigest(draft.snapshot);
     const repeats = head !== undefined && contents === head.contentsDigest;
+    await this.#step();
+    const changes =
+      head === undefined || repeats ? [] : changesBetween(head.contents.snapshot, draft.snapshot);
+    await this.#step();
     return this.#publisher.sign(draft.snapshot, now(), {
       agentId,
       ...occasion,
-      changes:
-        head === undefined || repeats ? [] : changesBetween(head.contents.snapshot, draft.snapshot),
+      changes,
       contents,
       since: repeats ? head.published.since : draft.snapshot.version,
       marks: draft.marks,
@@ -334,6 +352,11 @@ async function headOf(
       since: record?.since ?? snapshot.version,
     },
   };
+}
+
+/** Resolves once timers that are due and what came from outside have had their turn. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 /** Whether both have the very same parts: quick to tell, and `false` says nothing. */

@@ -34,6 +34,8 @@ export interface PublisherOptions {
   readonly store: WritableStore;
   readonly signingKey: SigningKey;
   readonly trustedKeys: TrustedKeys;
+  /** Called between two steps each of which may take long. What it throws ends the publication. */
+  readonly onStep: () => Promise<void>;
 }
 
 /** What of a record is known before the snapshot is signed. */
@@ -57,11 +59,12 @@ export class Publisher {
    *
    * @param draft validated here in full (LB-CONF-14)
    * @param at time of signing in milliseconds of the Unix epoch
-   * @throws {SnapshotError} `INVALID_SNAPSHOT`, `UNTRUSTED_KEY`
+   * @throws {SnapshotError} `INVALID_SNAPSHOT`, `UNTRUSTED_KEY`; or whatever `onStep` throws
    */
   async sign(draft: Snapshot, at: number, about: RecordDraft): Promise<Publication> {
-    const { signingKey, trustedKeys } = this.#options;
+    const { signingKey, trustedKeys, onStep } = this.#options;
     const envelope = await signSnapshot(draft, signingKey, { issuedAt: at });
+    await onStep();
     const verified = await verifySnapshot(envelope, trustedKeys, { now: at });
     const { snapshot, digest, kid, signedAt } = verified;
     const record = { ...about, version: snapshot.version, at: signedAt, digest, kid };

@@ -52,10 +52,12 @@ export class Machine {
   readonly clock = new ManualClock();
   /** What the wall clock is off by, in milliseconds. */
   offset = 0;
+  /** Milliseconds that went by while the process did nothing but one thing: no timer ran in them. */
+  busy = 0;
 
   readonly time = {
-    now: () => epoch + this.clock.now() + this.offset,
-    monotonic: () => this.clock.now(),
+    now: () => epoch + this.clock.now() + this.busy + this.offset,
+    monotonic: () => this.clock.now() + this.busy,
     random: () => 0.5,
     timers: {
       setTimeout: (callback: () => void, milliseconds: number) =>

@@ -255,6 +255,126 @@ export function faultScenarios(): void {
     });
   });
 
+  describe("an agent that a publication keeps busy", () => {
+    /** Two agents, the first of which publishes; `work` happens in several steps of a publication. */
+    async function busyPair(steps: { work: () => void }) {
+      const on = await bed();
+      const { store, state } = fickle(on.store);
+      const machine = new Machine();
+      // Read when somebody is authorized, and when a version is about to be signed.
+      const now = () => {
+        steps.work();
+        return machine.time.now();
+      };
+      const first = await startedOn(on, { store, now }, machine);
+      await machine.during(first.agent.publish(pool(3), local));
+      const second = agentOn(on, { agentId: "b" });
+      second.agent.start().catch(() => {});
+      await second.machine.pass(leaseTtl / 4);
+      await first.machine.pass(leaseTtl / 4);
+      return { on, state, first, second };
+    }
+
+    const roles = (events: readonly { event: string; role?: string }[]) =>
+      events.flatMap(({ event, role: name }) => (event === "role" ? [name] : []));
+
+    test("for longer than its lease keeps it where nobody else wants it, and publishes once [LB-CONF-2]", async () => {
+      const steps = { work: () => {} };
+      const { on, state, first, second } = await busyPair(steps);
+      await second.agent.stop();
+      const { agent, machine, events } = first;
+      const work = () => {
+        machine.busy += 2 * leaseTtl;
+      };
+      steps.work = work;
+      state.meddle = async ({ operation }, proceed) => {
+        if (operation === "create") work();
+        return proceed();
+      };
+      const { version } = await agent.publish(pool(2), local);
+      assert.equal(version, 2);
+      assert.ok(machine.busy >= 6 * leaseTtl, "it was busy in several steps");
+      steps.work = () => {};
+      delete state.meddle;
+      assert.equal((await agent.publish(pool(4), local)).version, 3, "it goes on at once");
+      await machine.pass(2 * leaseTtl);
+      assert.deepEqual(roles(events), ["publishing"]);
+      assert.ok(!events.some((event) => event.event === "alarm" && event.code === "LEASE_LOST"));
+      assert.deepEqual(await versionsIn(on.store), [1, 2, 3]);
+      await assertWhole(on, agent);
+    });
+
+    test("in steps shorter than its lease keeps it from one that waits [LB-CONF-2]", async () => {
+      const steps = { work: () => {} };
+      const { on, state, first, second } = await busyPair(steps);
+      const step = 0.7 * leaseTtl;
+      const work = () => {
+        first.machine.busy += step;
+        second.machine.clock.advance(step);
+      };
+      state.meddle = async ({ operation }, proceed) => {
+        if (operation === "create") work();
+        const result = await proceed();
+        await turn();
+        return result;
+      };
+      let readings = 0;
+      steps.work = () => {
+        if (readings++ < 2) work();
+      };
+      const { version } = await first.agent.publish(pool(2), local);
+      steps.work = () => {};
+      delete state.meddle;
+      assert.equal(version, 2);
+      assert.ok(first.machine.busy >= 3 * step, "all steps together took longer than the lease");
+      assert.deepEqual(roles(second.events), ["waiting"]);
+      for (let i = 0; i < 8; i++) {
+        await first.machine.pass(leaseTtl / 4);
+        await second.machine.pass(leaseTtl / 4);
+      }
+      assert.deepEqual(roles(first.events), ["publishing"]);
+      assert.deepEqual(roles(second.events), ["waiting"]);
+      assert.deepEqual(await versionsIn(on.store), [1, 2]);
+      assert.equal(second.agent.current?.version, 2);
+      await assertWhole(on, first.agent);
+    });
+
+    test("steps back, with nothing written, where another has taken over in that time [LB-CONF-2]", async () => {
+      const steps = { work: () => {} };
+      const { on, state, first, second } = await busyPair(steps);
+      let signing = false;
+      let readings = 0;
+      steps.work = () => {
+        signing = ++readings > 1;
+      };
+      const written: string[] = [];
+      state.meddle = async ({ operation, key }, proceed) => {
+        if (signing) {
+          signing = false;
+          steps.work = () => {};
+          first.machine.busy += 3 * leaseTtl;
+          await second.machine.until(() => second.agent.role === "publishing", "a take-over");
+        }
+        if (operation === "set" || operation === "create") written.push(key);
+        return proceed();
+      };
+      const error = await first.agent.publish(pool(2), local).catch((fault) => fault);
+      assert.equal(error.code, "NOT_PUBLISHING");
+      assert.equal(first.agent.role, "waiting");
+      assert.deepEqual(written, []);
+      delete state.meddle;
+      assert.deepEqual(await versionsIn(on.store), [1, 2]);
+      assert.equal(second.agent.current?.snapshot.relays.length, 3, "what was current stayed so");
+      await turn();
+      assert.ok(alarmCodes(first.agent).includes("LEASE_LOST"));
+      const again = await first.agent.publish(pool(2), local).catch((fault) => fault);
+      assert.equal(again.code, "NOT_PUBLISHING");
+      await second.machine.during(second.agent.publish(pool(4), local));
+      assert.deepEqual(await versionsIn(on.store), [1, 2, 3]);
+      await assertWhole(on, second.agent);
+    });
+  });
+
   describe("a clock", () => {
     test("that is quiet for long: a version is published at least three times per maximum age [LB-CONF-27]", async () => {
       const on = await bed();
