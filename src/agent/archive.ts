@@ -4,7 +4,7 @@
  * @module
  */
 
-import { toHex, utf8 } from "../bytes.ts";
+import { equalBytes, toHex, utf8 } from "../bytes.ts";
 import {
   currentKey,
   DEFAULT_MAXIMUM_BYTES,
@@ -73,12 +73,13 @@ export class Archive {
   async look(): Promise<Found> {
     const versions = await this.versions();
     const current = await this.#lookAt(currentKey);
+    const verified = isStored(current) ? current : undefined;
     const known = isStored(current) ? current.verified.snapshot.version : -1;
     const malformed: number[] = [];
     let kept: StoredVersion | undefined;
     for (const version of versions) {
       if (version < known) break;
-      const look = await this.#lookAt(versionKey(version), version);
+      const look = await this.#lookAt(versionKey(version), version, verified);
       if (isStored(look)) {
         kept = look;
         break;
@@ -214,12 +215,18 @@ export class Archive {
     }
   }
 
-  /** @throws {AgentError} `STORE_FAILED` */
-  async #lookAt(key: string, version?: number): Promise<Look> {
+  /**
+   * @param known one that was verified already: what has the same bytes is not verified again
+   * @throws {AgentError} `STORE_FAILED`
+   */
+  async #lookAt(key: string, version?: number, known?: StoredVersion): Promise<Look> {
     try {
       const envelope = await this.#store.get(key, DEFAULT_MAXIMUM_BYTES);
       if (envelope === undefined) return "absent";
-      const verified = await verifySnapshot(envelope, this.#trusted, { now: ANY_TIME });
+      const verified =
+        known !== undefined && equalBytes(envelope, known.envelope)
+          ? known.verified
+          : await verifySnapshot(envelope, this.#trusted, { now: ANY_TIME });
       // Somebody copied an item to where it does not belong.
       if (version !== undefined && verified.snapshot.version !== version) return "malformed";
       return { envelope, verified };

@@ -104,23 +104,30 @@ function relayChanges(from: readonly Relay[], to: readonly Relay[]): Change[] {
 }
 
 function routeChanges(from: Snapshot, to: Snapshot): Change[] {
-  const before = new Map(from.routes.map((route) => [prefixKey(route.prefix), route]));
-  const after = new Set(to.routes.map(({ prefix }) => prefixKey(prefix)));
-  const gone = from.routes.filter(({ prefix }) => !after.has(prefixKey(prefix)));
+  if (from.routes === to.routes) return [];
+  const gone = new Map(from.routes.map((route) => [prefixKey(route.prefix), route]));
+  const known = to.routes.map(({ prefix }) => {
+    const key = prefixKey(prefix);
+    const route = gone.get(key);
+    gone.delete(key);
+    return route;
+  });
   return [
-    ...gone.map(({ prefix }): Change => ({ kind: "route-removed", prefix })),
-    ...to.routes.flatMap((route): Change[] => {
-      const { prefix, kind } = route;
-      const known = before.get(prefixKey(prefix));
-      if (known === undefined) return [{ kind: "route-added", prefix, routeKind: kind }];
-      const changes = sameKindChanges(known, route) ?? [
-        { kind: "route-kind", prefix, from: known.kind, to: kind } as const,
-      ];
-      return sameAttributes(known, route)
-        ? changes
-        : [...changes, { kind: "route-attributes", prefix }];
-    }),
+    ...[...gone.values()].map(({ prefix }): Change => ({ kind: "route-removed", prefix })),
+    ...to.routes.flatMap((route, i) => changesOfRoute(known[i], route)),
   ];
+}
+
+function changesOfRoute(known: Route | undefined, route: Route): Change[] {
+  const { prefix, kind } = route;
+  if (known === route) return [];
+  if (known === undefined) return [{ kind: "route-added", prefix, routeKind: kind }];
+  const changes = sameKindChanges(known, route) ?? [
+    { kind: "route-kind", prefix, from: known.kind, to: kind } as const,
+  ];
+  return sameAttributes(known, route)
+    ? changes
+    : [...changes, { kind: "route-attributes", prefix }];
 }
 
 /** `undefined` where the kinds differ. */
@@ -148,6 +155,7 @@ function sameKindChanges(from: Route, to: Route): Change[] | undefined {
 }
 
 function candidateChanges(from: HashedRoute, to: HashedRoute): Change[] {
+  if (sameCandidates(from, to)) return [];
   const { prefix } = to;
   const before = new Map(from.rids.map(({ rid, weight }) => [toHex(rid), weight]));
   const after = new Set(to.rids.map(({ rid }) => toHex(rid)));
@@ -163,6 +171,17 @@ function candidateChanges(from: HashedRoute, to: HashedRoute): Change[] {
   ];
 }
 
+/** Whether both have the same candidates in the same order, as nearly all routes of a pool do. */
+function sameCandidates(from: HashedRoute, to: HashedRoute): boolean {
+  return (
+    from.rids.length === to.rids.length &&
+    from.rids.every(({ rid, weight }, i) => {
+      const other = to.rids[i];
+      return other?.weight === weight && equalBytes(other.rid, rid);
+    })
+  );
+}
+
 /** Lengths and bytes, so that no two prefixes share a key. */
 function prefixKey(prefix: Prefix): string {
   return prefix.map((field) => `${toHex(field)}.`).join("");
@@ -173,6 +192,7 @@ interface Attributed {
 }
 
 function sameAttributes(a: Attributed, b: Attributed): boolean {
+  if (a.attributes === b.attributes) return true;
   return comparable(a.attributes) === comparable(b.attributes);
 }
 
