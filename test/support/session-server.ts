@@ -79,7 +79,14 @@ async function echoStream(stream: TransportStream): Promise<void> {
 async function listen(service: Service): Promise<ServerAddress> {
   const certificate = await developmentCertificate();
   const hostname = "127.0.0.1";
-  const quic = await listenQuic({ hostname, port: 0, certificate, alpn: protocols });
+  const quic = await listenQuic({
+    hostname,
+    port: 0,
+    certificate,
+    alpn: protocols,
+    // Sessions one after another may begin faster than those of honest clients.
+    maxHandshakesPerSecond: 100_000,
+  });
   const sockets = serveQmux({ protocols });
   void (async () => {
     for (let next = await quic.accept(); next !== null; next = await quic.accept()) {
