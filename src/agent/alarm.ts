@@ -2,6 +2,7 @@
  * What operators have to look at, for as long as it lasts.
  *
  * - `STORE_FAILED`: the store does not answer, or not with what was put there
+ * - `STORE_DAMAGED`: the newest version there was cannot be read, and so nothing is published
  * - `LEASE_LOST`: another agent publishes from this store
  * - `PROBE_CAP`: more relays fail than probes may take out
  * - `AGE_AT_RISK`: the current version is over half of the maximum age old
@@ -12,6 +13,7 @@
  */
 export type AlarmCode =
   | "STORE_FAILED"
+  | "STORE_DAMAGED"
   | "LEASE_LOST"
   | "PROBE_CAP"
   | "AGE_AT_RISK"

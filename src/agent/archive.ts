@@ -17,10 +17,18 @@ import {
   versionKey,
 } from "../snapshot/mod.ts";
 import type { WritableStore } from "../store/writable.ts";
+import { verifyConfirmation } from "./confirmation.ts";
 import { AgentError } from "./errors.ts";
 import type { HistoryEntry } from "./history.ts";
+import type { Marks } from "./marks.ts";
 import { entryOf, type PublicationRecord, verifyRecord } from "./record.ts";
-import { numberAfter, recordKey, recordPrefix, versionPrefix } from "./store-keys.ts";
+import {
+  confirmationKey,
+  numberAfter,
+  recordKey,
+  recordPrefix,
+  versionPrefix,
+} from "./store-keys.ts";
 
 /** A version counts whenever it was signed: a clock may have been wrong. */
 const ANY_TIME = Number.POSITIVE_INFINITY;
@@ -34,6 +42,14 @@ export interface StoredVersion {
   readonly verified: VerifiedSnapshot;
 }
 
+/** The newest version that there was cannot be read. */
+export interface Damage {
+  /** The highest one that may have been published. */
+  readonly version: number;
+  /** What the newest record that can be verified says of relays. */
+  readonly marks: Marks;
+}
+
 /** What a look into the store found. */
 export interface Found {
   /** The highest version that a trusted key vouches for. */
@@ -44,14 +60,22 @@ export interface Found {
   readonly isKept: boolean;
   /** Every version that has an item, newest first. */
   readonly versions: readonly number[];
-  /** Those, above the newest one, whose item is no envelope at all. */
-  readonly malformed: readonly number[];
+  /** Those whose item is no envelope at all, and that certainly never were published. */
+  readonly unpublished: readonly number[];
+  /** Those, and others whose item is no envelope and of which nothing else is known. */
+  readonly replaceable: readonly number[];
+  /** What is confirmed as the last version that became current. */
+  readonly confirmed?: number;
+  readonly damage?: Damage;
   /** Why the current item is of no use, where it is not. */
   readonly fault?: string;
 }
 
 /** An envelope and its key's verdict. */
 type Look = StoredVersion | "absent" | "malformed" | SnapshotError;
+
+/** The keys of records, by their version. */
+type RecordKeys = ReadonlyMap<number, readonly string[]>;
 
 export class Archive {
   readonly #store: WritableStore;
@@ -66,36 +90,120 @@ export class Archive {
 
   /**
    * Looks for the newest version: the current item, or a higher one that somebody published
-   * half-way.
+   * half-way; and whether there was a newer one than those that can be read (LB-ROT-5, LB-SEC-8).
    *
+   * A version above all readable ones counts as lost where it is confirmed, where it has a record
+   * by a trusted key, or where its item is anything but an envelope of a key that is not trusted:
+   * whatever such a key signed is not believed, and was no version to anybody who trusts ours.
+   *
+   * What an agent began when it was killed looks alike: a record, and no item or half of one. It is
+   * taken as never published only where that is certain: the version before is confirmed as the
+   * last that became current, and still is current and intact. The confirmation is written after
+   * the current item, so that a version of which it does not know yet is in the current item. Only
+   * if both are lost together would a version be; an agent that never confirmed anything in the
+   * store decides nothing by itself.
+   *
+   * @param head what is known already as published
    * @throws {AgentError} `STORE_FAILED`
    */
-  async look(): Promise<Found> {
+  async look(head?: StoredVersion): Promise<Found> {
     const versions = await this.versions();
+    const records = await this.#recordKeys();
+    const confirmed = await this.#confirmed();
     const current = await this.#lookAt(currentKey);
     const verified = isStored(current) ? current : undefined;
-    const known = isStored(current) ? current.verified.snapshot.version : -1;
-    const malformed: number[] = [];
+    const known = verified?.verified.snapshot.version ?? -1;
+    const unread = new Map<number, Look>();
     let kept: StoredVersion | undefined;
-    for (const version of versions) {
+    // A store that lists old keys may have the item of a record all the same.
+    for (const version of [...new Set([...versions, ...records.keys()])].sort((a, b) => b - a)) {
       if (version < known) break;
       const look = await this.#lookAt(versionKey(version), version, verified);
       if (isStored(look)) {
         kept = look;
         break;
       }
-      if (look === "malformed") malformed.push(version);
+      unread.set(version, look);
     }
     // What is kept counts before what is current: it was created, and so there is but one of it.
-    const newest = kept ?? (isStored(current) ? current : undefined);
+    const newest = kept ?? verified;
+    const isCurrent = verified !== undefined && isSame(verified, newest);
+    const readable = Math.max(versionOf(newest), versionOf(head));
+    const lost: number[] = confirmed !== undefined && confirmed > readable ? [confirmed] : [];
+    for (const [version, look] of unread) {
+      if (version <= readable) continue;
+      const isListed = versions.includes(version) && !isOfStranger(look);
+      if (isListed || (await this.#recordOf(records.get(version))) !== undefined) {
+        lost.push(version);
+      }
+    }
+    const isIntact =
+      newest === undefined
+        ? current === "absent" || isOfStranger(current)
+        : isCurrent && versionOf(newest) === readable;
+    // Whoever published it itself needs no current item to know.
+    const isSure = confirmed === readable && (isIntact || (head && versionOf(head) === readable));
+    const malformed = lost.filter((version) => unread.get(version) === "malformed");
+    const unpublished = isSure ? malformed : [];
+    const isUnrecorded = (version: number) => version !== confirmed && !records.has(version);
     return {
       ...(newest && { newest }),
-      isCurrent: isStored(current) && current.verified.digest === newest?.verified.digest,
+      isCurrent,
       isKept: kept !== undefined,
       versions,
-      malformed,
+      unpublished,
+      replaceable: isSure ? malformed : malformed.filter(isUnrecorded),
+      ...(confirmed !== undefined && { confirmed }),
+      ...(lost.length > 0 && !isSure && { damage: await this.#damage(lost, records) }),
       ...faultOf(current),
     };
+  }
+
+  /**
+   * Removes what was written down of a version that never was published.
+   *
+   * @throws {AgentError} `STORE_FAILED`
+   */
+  async forget(version: number): Promise<void> {
+    for (const key of await this.#store.keys(`${recordPrefix}${version}:`)) {
+      this.#entries.delete(key);
+      await this.#store.remove(key);
+    }
+  }
+
+  async #damage(lost: readonly number[], records: RecordKeys): Promise<Damage> {
+    const version = Math.max(...lost);
+    for (const recorded of [...records.keys()].sort((a, b) => b - a)) {
+      const record = await this.#recordOf(records.get(recorded));
+      if (record !== undefined) return { version, marks: record.marks };
+    }
+    return { version, marks: new Map() };
+  }
+
+  /** The latest of those of one version that a trusted key vouches for. */
+  async #recordOf(keys: readonly string[] = []): Promise<PublicationRecord | undefined> {
+    let latest: PublicationRecord | undefined;
+    for (const key of keys) {
+      const record = await this.#record(key);
+      if (record === undefined || recordKey(record.version, record.digest) !== key) continue;
+      if (latest === undefined || record.at >= latest.at) latest = record;
+    }
+    return latest;
+  }
+
+  async #recordKeys(): Promise<RecordKeys> {
+    const keysOf = new Map<number, string[]>();
+    for (const key of await this.#store.keys(recordPrefix)) {
+      const version = numberAfter(recordPrefix, key.slice(0, key.lastIndexOf(":")));
+      if (version !== undefined) keysOf.set(version, [...(keysOf.get(version) ?? []), key]);
+    }
+    return keysOf;
+  }
+
+  async #confirmed(): Promise<number | undefined> {
+    const bytes = await this.#store.get(confirmationKey, LARGEST_RECORD);
+    if (bytes === undefined) return undefined;
+    return verifyConfirmation(new TextDecoder().decode(bytes), this.#trusted);
   }
 
   /**
@@ -170,10 +278,7 @@ export class Archive {
    */
   async remove(version: number): Promise<void> {
     await this.#store.remove(versionKey(version));
-    for (const key of await this.#store.keys(`${recordPrefix}${version}:`)) {
-      this.#entries.delete(key);
-      await this.#store.remove(key);
-    }
+    await this.forget(version);
   }
 
   /**
@@ -186,19 +291,16 @@ export class Archive {
   async removeOrphans(versions: readonly number[]): Promise<void> {
     const there = new Set(versions);
     const highest = Math.max(0, ...versions);
-    const keysOf = new Map<number, string[]>();
-    for (const key of await this.#store.keys(recordPrefix)) {
-      const version = numberAfter(recordPrefix, key.slice(0, key.lastIndexOf(":")));
-      if (version === undefined || version > highest) continue;
-      keysOf.set(version, [...(keysOf.get(version) ?? []), key]);
-    }
-    for (const [version, keys] of keysOf) {
+    for (const [version, keys] of await this.#recordKeys()) {
+      if (version > highest) continue;
       let real: string | undefined;
       if (there.has(version)) {
         if (keys.length === 1) continue;
         const stored = await this.snapshotAt(version);
         if (stored === undefined) continue;
         real = recordKey(version, stored.verified.digest);
+      } else if ((await this.#lookAt(versionKey(version), version)) !== "absent") {
+        continue; // The store did not list it.
       }
       for (const key of keys) if (key !== real) await this.#store.remove(key);
     }
@@ -240,6 +342,20 @@ export class Archive {
 
 function isStored(look: Look): look is StoredVersion {
   return typeof look === "object" && "envelope" in look;
+}
+
+/** 0 where there is none. */
+function versionOf(stored: StoredVersion | undefined): number {
+  return stored?.verified.snapshot.version ?? 0;
+}
+
+function isSame(a: StoredVersion, b: StoredVersion | undefined): boolean {
+  return a.verified.digest === b?.verified.digest;
+}
+
+/** Whether it is an envelope of a key that is not trusted. */
+function isOfStranger(look: Look): boolean {
+  return look instanceof SnapshotError && look.code === "UNTRUSTED_KEY";
 }
 
 function faultOf(look: Look): { fault?: string } {

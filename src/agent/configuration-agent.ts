@@ -207,8 +207,8 @@ class ConfigurationAgent implements Agent {
         this.#requireNext(version);
       }
       if (version !== undefined && !this.#ledger.accepts(version)) throw this.#ledger.moved();
-      const wanted = afterPool(parsed, this.#ledger.contents?.marks ?? new Map());
-      const cause = this.current === undefined ? "first" : "publish";
+      const wanted = afterPool(parsed, this.#ledger.marks);
+      const cause = this.#isNew ? "first" : "publish";
       return { wanted, occasion: { cause }, ...(version !== undefined && { version }) };
     });
   }
@@ -275,7 +275,7 @@ class ConfigurationAgent implements Agent {
   #authorize(type: ActionType, authority: Authority): Promise<Grant> {
     const { operators, operatorSignatures, now } = this.#settings;
     // The first pool is the deployer's own: there is nothing yet that a signature could protect.
-    const first = authority.kind === "local" && type === "publish" && this.current === undefined;
+    const first = authority.kind === "local" && type === "publish" && this.#isNew;
     const signatures = first ? new Set<never>() : operatorSignatures;
     return authorize(type, authority, { operators, signatures, now: now() });
   }
@@ -284,7 +284,7 @@ class ConfigurationAgent implements Agent {
     { oldVersion, digest }: Extract<OperatorAction, { type: "rollback" }>,
     occasion: Occasion,
   ): Promise<{ wanted: Contents; occasion: Occasion }> {
-    const now = this.#requireContents();
+    if (this.#isNew) throw this.#nothing();
     const old = await this.#ledger.contentsAt(oldVersion);
     if (old === undefined) {
       const message = `the history has no version ${oldVersion} that can be verified`;
@@ -297,14 +297,28 @@ class ConfigurationAgent implements Agent {
       const anyTime = Number.POSITIVE_INFINITY;
       await verifySnapshot(old.envelope, trustedKeys, { now: anyTime, ownServiceUris });
     }
-    const wanted = afterRollback(old.contents, now.marks);
+    const wanted = afterRollback(old.contents, this.#ledger.marks);
     return { wanted, occasion: { ...occasion, rolledBackTo: oldVersion } };
   }
 
   #requireContents(): Contents {
     const { contents } = this.#ledger;
     if (contents !== undefined) return contents;
-    throw new AgentError("UNKNOWN_VERSION", "nothing is published yet: publish a pool first");
+    throw this.#nothing();
+  }
+
+  #nothing(): AgentError {
+    const { lostVersion } = this.#ledger;
+    const message =
+      lostVersion === undefined
+        ? "nothing is published yet: publish a pool first"
+        : `version ${lostVersion} cannot be read: publish a pool or roll back first`;
+    return new AgentError("UNKNOWN_VERSION", message);
+  }
+
+  /** Whether nothing was ever published that anybody who trusts our keys took. */
+  get #isNew(): boolean {
+    return this.current === undefined && this.#ledger.lostVersion === undefined;
   }
 
   #requireNext(version: number): void {
@@ -403,6 +417,7 @@ class ConfigurationAgent implements Agent {
   async #hold(): Promise<void> {
     if (!this.#ledger.settled) await this.#ledger.settle();
     else await this.#lookAgain();
+    this.#watchStore();
     await this.#tryVersions(() => this.#freshen());
     this.#alarms.clear("LEASE_LOST");
     if (this.#role === "publishing" || this.#role === "stopped") return;
@@ -490,7 +505,7 @@ class ConfigurationAgent implements Agent {
   #isDown(rid: string): boolean {
     const { health } = this.#settings;
     // Where nothing probes, what the last agent's probes found stands.
-    if (health === undefined) return this.#ledger.contents?.marks.get(rid)?.probe === "down";
+    if (health === undefined) return this.#ledger.marks.get(rid)?.probe === "down";
     return health.down.has(rid);
   }
 
@@ -531,10 +546,19 @@ class ConfigurationAgent implements Agent {
     );
   }
 
+  #watchStore(): void {
+    const { lostVersion } = this.#ledger;
+    const message =
+      `version ${lostVersion} was published and cannot be read: nothing is published until the ` +
+      "store gives it back, or an operator publishes a pool or rolls back";
+    this.#alarms.set("STORE_DAMAGED", lostVersion === undefined ? undefined : message);
+  }
+
   /** What is wrong for as long as it is. */
   #watch(): void {
     const { maximumAge, now, oneShot } = this.#settings;
     if (oneShot) return;
+    this.#watchStore();
     const { current, fault } = this.#ledger;
     const age = current === undefined ? 0 : now() - current.signedAt;
     const old = age > maximumAge / 2;
@@ -552,7 +576,7 @@ class ConfigurationAgent implements Agent {
     );
     this.#alarms.set(
       "NOTHING_PUBLISHED",
-      current === undefined && this.#role === "publishing"
+      this.#isNew && this.#role === "publishing"
         ? (fault ?? "the store has no snapshot yet: publish a pool")
         : undefined,
     );

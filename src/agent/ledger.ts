@@ -8,12 +8,12 @@
 import type { Snapshot } from "../snapshot/mod.ts";
 import type { WritableStore } from "../store/writable.ts";
 import type { Published } from "./agent.ts";
-import { Archive, contentsDigest, type StoredVersion } from "./archive.ts";
+import { Archive, contentsDigest, type Damage, type Found, type StoredVersion } from "./archive.ts";
 import { changesBetween } from "./changes.ts";
 import { AgentError } from "./errors.ts";
 import type { Cause, HistoryEntry, HistoryOperator } from "./history.ts";
 import type { Lease } from "./lease.ts";
-import { type Contents, type Findings, marksOfHealth, withFindings } from "./marks.ts";
+import { type Contents, type Findings, type Marks, marksOfHealth, withFindings } from "./marks.ts";
 import { type Publication, Publisher, type PublisherOptions } from "./publisher.ts";
 import type { PublicationRecord } from "./record.ts";
 
@@ -57,7 +57,8 @@ export class Ledger {
   #floor = 0;
   /** Newest first. */
   #versions: readonly number[] = [];
-  #malformed: readonly number[] = [];
+  #replaceable: readonly number[] = [];
+  #damage: Damage | undefined;
   #fault: string | undefined;
   #settled = false;
 
@@ -71,9 +72,19 @@ export class Ledger {
     return this.#head?.published;
   }
 
-  /** What is published now; the base of the next version. */
+  /** What is published now; the base of the next version. None where a newer one is lost. */
   get contents(): Contents | undefined {
-    return this.#head?.contents;
+    return this.#damage === undefined ? this.#head?.contents : undefined;
+  }
+
+  /** What is known of relays beside the contents: also where those are lost. */
+  get marks(): Marks {
+    return this.#damage?.marks ?? this.#head?.contents.marks ?? new Map();
+  }
+
+  /** The highest version that was published, where it cannot be read. */
+  get lostVersion(): number | undefined {
+    return this.#damage?.version;
   }
 
   /** The next version is the one after this. */
@@ -87,8 +98,11 @@ export class Ledger {
    */
   accepts(version: number): boolean {
     if (version > this.#floor) return true;
-    const sound = this.#versions.filter((other) => !this.#malformed.includes(other));
-    return version > Math.max(0, this.#head?.published.version ?? 0, ...sound);
+    const sound = this.#versions.filter((other) => !this.#replaceable.includes(other));
+    const { lostVersion } = this;
+    const lost = lostVersion !== undefined && !this.#replaceable.includes(lostVersion);
+    const taken = [this.#head?.published.version ?? 0, lost ? lostVersion : 0, ...sound];
+    return version > Math.max(...taken);
   }
 
   /** Whether the store holds what is known here, as far as can be told without asking. */
@@ -111,30 +125,46 @@ export class Ledger {
    * key vouches for becomes the current one, whoever began to publish it, and one that the store
    * has lost is put back. To be called by the holder of the lease alone.
    *
+   * Where the newest version cannot be read nothing is changed: to publish the one before would
+   * undo what operators did, without a signature (LB-ROT-5). The next look may find it; otherwise
+   * operators have to publish or to roll back, which goes on above it.
+   *
    * @throws {AgentError} `STORE_FAILED`
    */
   async settle(): Promise<void> {
-    const found = await this.#archive.look();
-    const newest = found.newest;
-    const head = this.#head;
+    const found = await this.#archive.look(this.#head);
     this.#fault = found.fault;
     this.#versions = found.versions;
-    this.#malformed = found.malformed;
+    this.#replaceable = found.replaceable;
+    this.#damage = found.damage;
+    this.#floor = Math.max(this.#floor, found.versions[0] ?? 0, found.damage?.version ?? 0);
+    if (found.damage !== undefined) return this.unsettle();
+    await this.#complete(found);
+    const version = this.#head?.published.version ?? 0;
+    if (found.confirmed !== version) await this.#publisher.confirm(version);
+    // What they tell of did not happen.
+    for (const unpublished of found.unpublished) await this.#archive.forget(unpublished);
+    await this.#archive.removeOrphans(this.#versions);
+    this.#settled = true;
+  }
+
+  async #complete({ newest, isCurrent, isKept, fault }: Found): Promise<void> {
+    const head = this.#head;
     if (head !== undefined && (newest?.verified.snapshot.version ?? -1) < head.published.version) {
       await this.#publisher.putBack(head, head.record);
       this.#know(head.published.version);
       this.#options.onRepair(head.published.version, "the store had lost it, and has it again");
     } else if (newest !== undefined) {
+      const { version } = newest.verified.snapshot;
       if (newest.verified.digest !== head?.verified.digest) await this.#adopt(newest);
-      if (!found.isCurrent || !found.isKept) {
+      // Where a higher version has an item that does not count, the next one goes above that and
+      // becomes current by itself: what is current never steps back meanwhile (LB-ROT-3).
+      if (!isKept || (!isCurrent && this.#floor <= version)) {
         await this.#publisher.putBack(newest);
-        this.#options.onRepair(newest.verified.snapshot.version, "it was published half-way");
+        this.#options.onRepair(version, repairOf(isKept, fault));
       }
-      this.#know(newest.verified.snapshot.version);
+      this.#know(version);
     }
-    this.#floor = Math.max(this.#floor, this.#versions[0] ?? 0);
-    await this.#archive.removeOrphans(this.#versions);
-    this.#settled = true;
   }
 
   /**
@@ -145,8 +175,13 @@ export class Ledger {
    */
   async follow(): Promise<void> {
     if (this.#head !== undefined && (await this.#publisher.isCurrent(this.#head.envelope))) return;
-    const { newest } = await this.#archive.look();
-    if (newest === undefined || newest.verified.digest === this.#head?.verified.digest) return;
+    const { newest, damage } = await this.#archive.look(this.#head);
+    if (
+      damage !== undefined ||
+      newest === undefined ||
+      newest.verified.digest === this.#head?.verified.digest
+    )
+      return;
     if (newest.verified.snapshot.version > (this.#head?.published.version ?? -1)) {
       await this.#adopt(newest);
       this.#know(newest.verified.snapshot.version);
@@ -182,7 +217,7 @@ export class Ledger {
     // All that took its time, and somebody may have taken over in it.
     await this.#requireLease();
     this.#settled = false;
-    if (this.#malformed.includes(version)) await this.#archive.remove(version);
+    if (this.#replaceable.includes(version)) await this.#archive.remove(version);
     if (!(await this.#publisher.publish(publication))) {
       await this.#requireLease();
       await this.settle();
@@ -190,6 +225,7 @@ export class Ledger {
     }
     const before = this.#head;
     await this.#take(publication, draft.marks);
+    this.#damage = undefined;
     this.#know(version);
     this.#settled = true;
     const published = (this.#head as Head).published;
@@ -280,6 +316,7 @@ export class Ledger {
         this.#settled = false;
         return;
       }
+      await this.#publisher.confirm((this.#head as Head).published.version);
       await this.#prune(before);
     } catch {
       this.#settled = false;
@@ -323,9 +360,16 @@ export class Ledger {
     if (!this.#versions.includes(version)) {
       this.#versions = [...this.#versions, version].sort((a, b) => b - a);
     }
-    this.#malformed = this.#malformed.filter((other) => other !== version);
+    this.#replaceable = this.#replaceable.filter((other) => other !== version);
     this.#floor = Math.max(this.#floor, version);
   }
+}
+
+function repairOf(isKept: boolean, fault: string | undefined): string {
+  if (!isKept) return "its own item was lost, and is there again";
+  return fault === undefined
+    ? "it was published half-way, or an older one was put in its place"
+    : `it is current again: ${fault}`;
 }
 
 async function headOf(

@@ -2,7 +2,7 @@
  * Publishes one version, step by step, so that whoever looks at the store at any moment, or goes on
  * after a crash at any moment, finds the version before or this one.
  *
- *     record -> create version -> set current -> look whether it is
+ *     record -> create version -> set current -> look whether it is -> confirm
  *
  * The version exists once it is created, which one of many can do; until then nothing has happened
  * that counts. From then on it is published, whoever completes it.
@@ -16,6 +16,7 @@ import {
   DEFAULT_MAXIMUM_BYTES,
   type SigningKey,
   type Snapshot,
+  SnapshotError,
   signSnapshot,
   type TrustedKeys,
   verifySnapshot,
@@ -23,9 +24,10 @@ import {
 } from "../snapshot/mod.ts";
 import type { WritableStore } from "../store/writable.ts";
 import { recordBytes, type StoredVersion } from "./archive.ts";
+import { signConfirmation } from "./confirmation.ts";
 import { AgentError } from "./errors.ts";
 import { type PublicationRecord, signRecord } from "./record.ts";
-import { recordKey } from "./store-keys.ts";
+import { confirmationKey, recordKey } from "./store-keys.ts";
 
 /** How often the current item is written at most where the store gives back another. */
 const ATTEMPTS = 3;
@@ -109,6 +111,16 @@ export class Publisher {
   }
 
   /**
+   * Writes down that `version` is the current one.
+   *
+   * @throws {AgentError} `STORE_FAILED`
+   */
+  async confirm(version: number): Promise<void> {
+    const { store, signingKey } = this.#options;
+    await store.set(confirmationKey, recordBytes(await signConfirmation(version, signingKey)));
+  }
+
+  /**
    * Puts a version back that the store has lost, as it was.
    *
    * @throws {AgentError} `STORE_FAILED`
@@ -123,9 +135,23 @@ export class Publisher {
     if (!(await store.create(versionKey(version), envelope))) {
       const present = await store.get(versionKey(version), DEFAULT_MAXIMUM_BYTES);
       if (present === undefined || !equalBytes(present, envelope)) {
-        throw new AgentError("STORE_FAILED", `version ${version} is another one in the store`);
+        if (present !== undefined && (await this.#isTrusted(present))) {
+          throw new AgentError("STORE_FAILED", `version ${version} is another one in the store`);
+        }
+        await store.set(versionKey(version), envelope);
       }
     }
     await this.makeCurrent(envelope);
+  }
+
+  async #isTrusted(envelope: Uint8Array): Promise<boolean> {
+    try {
+      const now = Number.POSITIVE_INFINITY;
+      await verifySnapshot(envelope, this.#options.trustedKeys, { now });
+      return true;
+    } catch (error) {
+      if (error instanceof SnapshotError) return false;
+      throw error;
+    }
   }
 }

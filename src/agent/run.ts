@@ -202,6 +202,8 @@ function poolLoader({ operatorSignatures }: AgentConfig, file: string, agent: Ag
   return {
     reload,
     async loadFirst(): Promise<void> {
+      // Where the newest version is lost, operators decide what takes its place.
+      if (agent.alarms.some(({ code }) => code === "STORE_DAMAGED")) return;
       if (agent.current === undefined) await load();
     },
     /** Does what was put off while another agent published. */

@@ -8,6 +8,8 @@ import { versionKey } from "../snapshot/mod.ts";
 
 export const leasePrefix = "moq-lb:agent:lease:";
 export const recordPrefix = "moq-lb:agent:record:";
+/** The version that became the current one last, as a JWS. */
+export const confirmationKey = "moq-lb:agent:confirmed";
 /** The last actions that were refused, as JSON. */
 export const refusalsKey = "moq-lb:agent:refusals";
 /** What every key of a version starts with. */

@@ -1,0 +1,5 @@
+/** Faults that an agent has to survive, on Deno. */
+
+import { damageScenarios } from "../agent/damage-scenarios.ts";
+
+damageScenarios();
