@@ -6,7 +6,7 @@
  * - `LEASE_LOST`: another agent publishes from this store
  * - `PROBE_CAP`: more relays fail than probes may take out
  * - `AGE_AT_RISK`: the current version is over half of the maximum age old
- * - `CLOCK_JUMPED`: the clock of this machine was set by more than a signer may be ahead
+ * - `CLOCK_JUMPED`: the clock of this machine was set ahead or back since the agent started
  * - `PUBLISHING_FAILED`: what has to be published could not be, or the store does not keep it
  * - `NOTHING_PUBLISHED`: the store has no version that a trusted key vouches for
  * - `POOL_FILE`: the pool file was changed and is not valid

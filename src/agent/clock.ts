@@ -9,8 +9,12 @@ export interface SigningClockOptions extends Required<ClockSources> {
 export interface SigningClock {
   /** Milliseconds of the Unix epoch, to sign with. */
   now(): number;
-  /** Milliseconds by which the wall clock is behind what is signed with; 0 in good times. */
-  readonly behind: number;
+  /**
+   * Milliseconds by which the wall clock was set since the start, as the monotonic clock tells:
+   * above 0 ahead, below 0 back, 0 in good times. That it is believed in the end changes nothing
+   * about that: nobody here knows which of both times is the right one.
+   */
+  readonly jumped: number;
 }
 
 /**
@@ -27,10 +31,16 @@ export function signingClock({ wall, monotonic, patience }: SigningClockOptions)
   let floor = wall() - monotonic();
   /** Since when, by the monotonic clock, the wall clock has kept away from the floor. */
   let awaySince: number | undefined;
+  let difference = floor;
+  let jumped = 0;
   const near = 1000;
-  const look = (): { now: number; behind: number } => {
+  const look = (): number => {
     const elapsed = monotonic();
     const time = wall();
+    const step = time - elapsed - difference;
+    difference += step;
+    // A time service that slews it goes by less than that from one look to the next.
+    if (Math.abs(step) >= near) jumped += step;
     const away = time - (floor + elapsed);
     if (Math.abs(away) < near) awaySince = undefined;
     else awaySince ??= elapsed;
@@ -38,13 +48,13 @@ export function signingClock({ wall, monotonic, patience }: SigningClockOptions)
       floor = time - elapsed;
       awaySince = undefined;
     }
-    const now = Math.max(time, floor + elapsed);
-    return { now, behind: Math.round(now - time) };
+    return Math.max(time, floor + elapsed);
   };
   return {
-    now: () => look().now,
-    get behind() {
-      return look().behind;
+    now: look,
+    get jumped() {
+      look();
+      return Math.abs(jumped) < near ? 0 : Math.round(jumped);
     },
   };
 }

@@ -42,7 +42,7 @@ import { timedStore } from "./timed-store.ts";
 const FRESH_SHARE = 1 / 4;
 /** Up to this share of that sooner, at random. */
 const JITTER = 0.2;
-/** Milliseconds that a wall clock may be set back before anybody is told. */
+/** Milliseconds by which a wall clock may be set before anybody is told. */
 const CLOCK_TOLERANCE = 5_000;
 /** How many next versions are tried at once. */
 const VERSION_ATTEMPTS = 3;
@@ -569,10 +569,10 @@ class ConfigurationAgent implements Agent {
         ? `version ${current?.version} is ${seconds} s old, over half of its maximum age`
         : undefined,
     );
-    const { behind } = this.#clock;
+    const { jumped } = this.#clock;
     this.#alarms.set(
       "CLOCK_JUMPED",
-      behind > CLOCK_TOLERANCE ? "the clock of this machine was set back" : undefined,
+      Math.abs(jumped) > CLOCK_TOLERANCE ? clockMessage(jumped) : undefined,
     );
     this.#alarms.set(
       "NOTHING_PUBLISHED",
@@ -661,6 +661,15 @@ class ConfigurationAgent implements Agent {
  */
 export function createAgent(settings: AgentSettings): Agent {
   return new ConfigurationAgent(settings);
+}
+
+function clockMessage(jumped: number): string {
+  const [where, and] =
+    jumped < 0
+      ? ["back", "snapshots go on being signed by the time before, for a while"]
+      : ["ahead", "load balancers refuse what is signed ahead of time"];
+  const seconds = Math.round(Math.abs(jumped) / 1000);
+  return `the clock of this machine was set ${where} by ${seconds} s: ${and}; set it right, or restart the agent where it is right now`;
 }
 
 function provenance(grant: Grant, reason: string | undefined): Partial<Occasion> {

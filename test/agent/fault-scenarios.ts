@@ -394,6 +394,33 @@ export function faultScenarios(): void {
       await assertWhole(on, agent);
     });
 
+    test("that jumps an hour ahead and stays there is alarmed about for as long as that lasts [LB-CONF-27]", async () => {
+      const on = await bed();
+      const { agent, machine } = await startedOn(on);
+      await machine.during(agent.publish(pool(3), local));
+      machine.offset = hour;
+      await machine.pass(maximumAge);
+      assert.deepEqual(alarmCodes(agent), ["CLOCK_JUMPED"]);
+      machine.offset = 400;
+      await machine.pass(leaseTtl);
+      assert.deepEqual(alarmCodes(agent), []);
+    });
+
+    test("that a time service slews is no reason for an alarm", async () => {
+      const on = await bed();
+      const { agent, machine, events } = await startedOn(on);
+      await machine.during(agent.publish(pool(3), local));
+      for (let i = 0; i < 20; i++) {
+        machine.offset += 500;
+        await machine.pass(leaseTtl);
+      }
+      assert.deepEqual(
+        events.flatMap((event) => (event.event === "alarm" ? [event.code] : [])),
+        ["NOTHING_PUBLISHED"],
+        "before the first pool, and nothing since",
+      );
+    });
+
     test("that jumps an hour ahead and back leaves a fresh version after each [LB-CONF-27]", async () => {
       const on = await bed();
       const { agent, machine } = await startedOn(on);
@@ -401,8 +428,11 @@ export function faultScenarios(): void {
       machine.offset = hour;
       await machine.pass(leaseTtl);
       assert.ok((agent.current?.signedAt ?? 0) >= epoch + hour);
+      assert.deepEqual(alarmCodes(agent), ["CLOCK_JUMPED"]);
+      assert.match(agent.alarms[0]?.message ?? "", /set ahead by 3600 s/);
       machine.offset = 0;
       await machine.pass(leaseTtl);
+      assert.deepEqual(alarmCodes(agent), []);
       const age = machine.time.now() - (agent.current?.signedAt ?? 0);
       assert.ok(age >= 0 && age <= leaseTtl + 1000, `signed ${age} ms ago by the right clock`);
       await assertWhole(on, agent);
@@ -419,12 +449,15 @@ export function faultScenarios(): void {
       const right = epoch + machine.clock.now();
       assert.ok(right - (agent.current?.signedAt ?? 0) <= 2000);
       await machine.pass(maximumAge / 4 + leaseTtl);
-      assert.ok(!alarmCodes(agent).includes("CLOCK_JUMPED"));
+      assert.deepEqual(alarmCodes(agent), ["CLOCK_JUMPED"], "it is still not where it was");
       const age = machine.time.now() - (agent.current?.signedAt ?? 0);
       assert.ok(
         age >= 0 && age <= 2 * leaseTtl + 1000,
         "by the clock that stayed back, it is fresh",
       );
+      machine.offset = 0;
+      await machine.pass(leaseTtl);
+      assert.deepEqual(alarmCodes(agent), []);
       await assertWhole(on, agent);
     });
   });
