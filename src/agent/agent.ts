@@ -110,6 +110,8 @@ export interface PublishOptions {
   readonly reason?: string;
   /** Under the `local` authority alone: this version rather than the next one. */
   readonly version?: number;
+  /** Whether the pool is that of the agent's own pool file. */
+  readonly fromFile?: boolean;
 }
 
 export interface HistoryOptions {
@@ -142,6 +144,14 @@ export interface Agent {
    * @throws {AgentError}
    */
   publish(pool: unknown, authority: Authority, options?: PublishOptions): Promise<Published>;
+  /**
+   * Whether `pool` is the one that was published last, or the last one that came out of the pool
+   * file, whatever was done to its relays since; `undefined` where no record tells.
+   *
+   * @param pool JSON text or value
+   * @throws {SnapshotError} as `publish`
+   */
+  isLoaded(pool: unknown): Promise<boolean | undefined>;
   /**
    * Publishes what is current once more as the next version, with a fresh time of signing. An agent
    * does so by itself, often enough.

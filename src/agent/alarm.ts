@@ -9,7 +9,7 @@
  * - `CLOCK_JUMPED`: the clock of this machine was set ahead or back since the agent started
  * - `PUBLISHING_FAILED`: what has to be published could not be, or the store does not keep it
  * - `NOTHING_PUBLISHED`: the store has no version that a trusted key vouches for
- * - `POOL_FILE`: the pool file was changed and is not valid
+ * - `POOL_FILE`: the pool file was changed, and is not valid or needs an operator's signature
  */
 export type AlarmCode =
   | "STORE_FAILED"

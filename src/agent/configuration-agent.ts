@@ -21,7 +21,7 @@ import type {
 import { agentSettings, type FullSettings } from "./agent-options.ts";
 import type { Alarm } from "./alarm.ts";
 import { AlarmBoard } from "./alarm-board.ts";
-import { sha256 } from "./archive.ts";
+import { contentsDigest, sha256 } from "./archive.ts";
 import { authorize, type Grant } from "./authorization.ts";
 import { afterPool, afterRequest, afterRollback } from "./change.ts";
 import { type SigningClock, signingClock } from "./clock.ts";
@@ -209,8 +209,19 @@ class ConfigurationAgent implements Agent {
       if (version !== undefined && !this.#ledger.accepts(version)) throw this.#ledger.moved();
       const wanted = afterPool(parsed, this.#ledger.marks);
       const cause = this.#isNew ? "first" : "publish";
-      return { wanted, occasion: { cause }, ...(version !== undefined && { version }) };
+      const published = await contentsDigest(parsed.snapshot);
+      const file = options.fromFile ? published : this.#ledger.pools?.file;
+      const pools = { published, ...(file !== undefined && { file }) };
+      return { wanted, occasion: { cause, pools }, ...(version !== undefined && { version }) };
     });
+  }
+
+  async isLoaded(pool: unknown): Promise<boolean | undefined> {
+    const { ownServiceUris } = this.#settings;
+    const parsed = parsePool(pool, ownServiceUris === undefined ? {} : { ownServiceUris });
+    const digest = await contentsDigest(parsed.snapshot);
+    const { pools } = this.#ledger;
+    return pools && (pools.published === digest || pools.file === digest);
   }
 
   act(action: OperatorAction, authority: Authority): Promise<Published> {

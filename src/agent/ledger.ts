@@ -15,7 +15,7 @@ import type { Cause, HistoryEntry, HistoryOperator } from "./history.ts";
 import type { Lease } from "./lease.ts";
 import { type Contents, type Findings, type Marks, marksOfHealth, withFindings } from "./marks.ts";
 import { type Publication, Publisher, type PublisherOptions } from "./publisher.ts";
-import type { PublicationRecord } from "./record.ts";
+import type { Pools, PublicationRecord } from "./record.ts";
 
 export interface LedgerOptions extends Omit<PublisherOptions, "onStep"> {
   readonly agentId: string;
@@ -38,6 +38,8 @@ export interface Occasion {
   readonly action?: string;
   readonly login?: string;
   readonly rolledBackTo?: number;
+  /** Where a pool is published: those that came last, this one included. */
+  readonly pools?: Pools;
 }
 
 /** The newest version with everything that is known of it. */
@@ -85,6 +87,11 @@ export class Ledger {
   /** The highest version that was published, where it cannot be read. */
   get lostVersion(): number | undefined {
     return this.#damage?.version;
+  }
+
+  /** Which pools came last; absent where no record tells. */
+  get pools(): Pools | undefined {
+    return this.#head?.record?.pools;
   }
 
   /** The next version is the one after this. */
@@ -294,8 +301,10 @@ export class Ledger {
     const changes =
       head === undefined || repeats ? [] : changesBetween(head.contents.snapshot, draft.snapshot);
     await this.#step();
+    const { pools } = this;
     return this.#publisher.sign(draft.snapshot, now(), {
       agentId,
+      ...(pools && { pools }),
       ...occasion,
       changes,
       contents,

@@ -16,6 +16,14 @@ const TYPE = "moq-lb-record+jwt";
 /** Characters; the marks of 100,000 relays fit. */
 const LONGEST_RECORD = 16 * 1024 * 1024;
 
+/** Which pools came last, each as the digest of its contents: repeated from record to record. */
+export interface Pools {
+  /** The last one that was published, from wherever. */
+  readonly published: string;
+  /** The last one that the agent loaded from its pool file. */
+  readonly file?: string;
+}
+
 /** One publication, as it is written down. */
 export interface PublicationRecord extends HistoryEntry {
   /** SHA-256 of the contents without their version, in hexadecimal: equal for repetitions. */
@@ -25,6 +33,7 @@ export interface PublicationRecord extends HistoryEntry {
   /** The JWS that opened the operator's session, where there was one. */
   readonly login?: string;
   readonly marks: Marks;
+  readonly pools?: Pools;
 }
 
 /** Signs a record; its `kid` is that of `key`. */
@@ -55,7 +64,7 @@ export async function verifyRecord(jws: string, keys: TrustedKeys): Promise<Publ
 
 /** The part of a record that the history shows. */
 export function entryOf(record: PublicationRecord): HistoryEntry {
-  const { contents: _, since: __, login: ___, marks: ____, ...entry } = record;
+  const { contents: _, since: __, login: ___, marks: ____, pools: _____, ...entry } = record;
   return entry;
 }
 
@@ -71,8 +80,17 @@ function isRecord(value: unknown): boolean {
     record.changes.every((change) => typeof change === "string") &&
     typeof record.marks === "object" &&
     record.marks !== null &&
+    (record.pools === undefined || isPools(record.pools)) &&
     (record.operator === undefined || isOperator(record.operator)) &&
     (record.rolledBackTo === undefined || Number.isSafeInteger(record.rolledBackTo))
+  );
+}
+
+function isPools(value: unknown): value is Pools {
+  const pools = value as Partial<Pools> | null;
+  return (
+    typeof pools?.published === "string" &&
+    (pools.file === undefined || typeof pools.file === "string")
   );
 }
 

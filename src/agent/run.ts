@@ -6,14 +6,15 @@
 
 import { toHex } from "../bytes.ts";
 import { createAgentMetrics } from "../metrics/mod.ts";
-import { type Snapshot, SnapshotError, type Timers } from "../snapshot/mod.ts";
+import type { Snapshot, Timers } from "../snapshot/mod.ts";
 import { openWritableStore } from "../store/open.ts";
 import type { Agent } from "./agent.ts";
 import type { AgentConfig } from "./config.ts";
 import { createAgent } from "./configuration-agent.ts";
 import { createHealth, networkProbe, type Probe } from "./health/mod.ts";
 import { agentApp } from "./http/app.ts";
-import { readPoolFile, watchFile } from "./pool-file.ts";
+import { watchFile } from "./pool-file.ts";
+import { poolLoader } from "./pool-loader.ts";
 import { createCollector } from "./reports/mod.ts";
 import { serve } from "./serve.ts";
 import { simulate } from "./simulate.ts";
@@ -41,7 +42,7 @@ export interface RunningAgent {
   readonly agent: Agent;
   /** Where its HTTP interface is. */
   readonly url: string;
-  /** Resolves once it publishes, with the pool file loaded if the store had no snapshot. */
+  /** Resolves once it publishes, with the pool file loaded if it counts. */
   readonly started: Promise<void>;
   /** Reads the pool file again and publishes it, where no signature is asked for that. */
   reload(): Promise<void>;
@@ -128,7 +129,12 @@ export async function runAgent(config: AgentConfig, { log }: RunOptions): Promis
   });
   answer = (request) => app.fetch(request);
   const { pool: file } = config;
-  const pool = file === undefined ? undefined : poolLoader(config, file, agent, say);
+  const pool =
+    file === undefined
+      ? undefined
+      : poolLoader(config, file, agent, (message, problems) =>
+          say({ event: "pool-file", at: now(), message, problems }),
+        );
   const forget = agent.onChange(() => {
     collector.noteVersion();
     pool?.catchUp();
@@ -165,53 +171,6 @@ function relayCheck(agent: Agent): (rid: string) => boolean {
       rids = new Set(snapshot?.relays.map((relay) => toHex(relay.rid)));
     }
     return rids.has(rid);
-  };
-}
-
-/** Publishes the pool file, or says what is wrong with it. */
-function poolLoader({ operatorSignatures }: AgentConfig, file: string, agent: Agent, say: Say) {
-  /** Whether the file changed while another agent published. */
-  let changedMeanwhile = false;
-  const load = async (): Promise<void> => {
-    try {
-      const text = await readPoolFile(file);
-      await agent.publish(text, { kind: "local" });
-      agent.setAlarm("POOL_FILE", undefined);
-    } catch (error) {
-      const problems = error instanceof SnapshotError ? error.problems : [];
-      const message = `${file}: ${messageOf(error)}`;
-      say({ event: "pool-file", at: Date.now(), message, problems });
-      agent.setAlarm("POOL_FILE", message);
-    }
-  };
-  const reload = async (): Promise<void> => {
-    if (agent.role !== "publishing") {
-      changedMeanwhile = true;
-      const message = `${file} changed: it counts once this agent publishes`;
-      say({ event: "pool-file", at: Date.now(), message, problems: [] });
-      return;
-    }
-    const first = agent.current === undefined;
-    if (!first && operatorSignatures.has("publish")) {
-      const message = `${file} changed: publish it with an operator's signature`;
-      say({ event: "pool-file", at: Date.now(), message, problems: [] });
-      return;
-    }
-    await load();
-  };
-  return {
-    reload,
-    async loadFirst(): Promise<void> {
-      // Where the newest version is lost, operators decide what takes its place.
-      if (agent.alarms.some(({ code }) => code === "STORE_DAMAGED")) return;
-      if (agent.current === undefined) await load();
-    },
-    /** Does what was put off while another agent published. */
-    catchUp(): void {
-      if (!changedMeanwhile || agent.role !== "publishing") return;
-      changedMeanwhile = false;
-      void reload();
-    },
   };
 }
 

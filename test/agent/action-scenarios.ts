@@ -301,6 +301,19 @@ export function actionScenarios(): void {
       assert.deepEqual(healths(running), ["healthy", "healthy"]);
     });
 
+    test("remembers which pools came last, whatever was done to their relays since", async () => {
+      const { on, running, agent, machine } = await published();
+      await machine.during(agent.publish(pool(4), local, { fromFile: true }));
+      await publishSigned(on, running, pool(5));
+      await act(running, on.bob, { type: "drain", rid: rid(1) });
+      await act(running, on.bob, { type: "weight", rid: rid(2), weight: 3 });
+      await agent.stop();
+      const next = await startedOn(on, { agentId: "b" });
+      await next.machine.during(next.agent.republish());
+      const loaded = [3, 4, 5].map((count) => next.agent.isLoaded(JSON.stringify(pool(count))));
+      assert.deepEqual(await Promise.all(loaded), [false, true, true]);
+    });
+
     test("remembers drains and overrides through a restart [LB-HEALTH-2]", async () => {
       const { on, running, agent } = await published();
       await act(running, on.bob, { type: "drain", rid: rid(1) });

@@ -2,6 +2,7 @@
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { AgentClient } from "../../src/agent/client.ts";
 import { AgentConfigError, readAgentConfig } from "../../src/agent/config.ts";
 import { signOperatorToken } from "../../src/agent/mod.ts";
 import {
@@ -263,6 +264,64 @@ for (const [runtime, command] of [
       }
     }));
 }
+
+test("a pool file that changed while no agent ran is published by the next one, once [LB-CONF-2]", () =>
+  inFolder(async (folder) => {
+    const { file } = await rightFiles(folder);
+    const entry = join(folder, "run.ts");
+    await Bun.write(entry, script);
+    /** What an agent logs from its start until it has compared the file, and a while longer. */
+    const run = async (until: RegExp) => {
+      const running = launch([bun, entry, file]);
+      try {
+        await running.printed(until);
+        await Bun.sleep(300);
+        running.kill("SIGTERM");
+        expect(await running.exited).toBe(0);
+        return running.output();
+      } finally {
+        running.kill("SIGKILL");
+        await running.exited;
+      }
+    };
+    await run(/"event":"published","version":1,"cause":"first"/);
+    await jsonFile(folder, "pool.json", pool("r1", "r2", "r3"));
+    await run(/"event":"published","version":2,"cause":"publish"/);
+    const last = await run(/"event":"adopted","version":2/);
+    expect(last).not.toContain('"event":"published"');
+    expect(last).not.toContain("POOL_FILE");
+  }));
+
+test("a pool file that changed raises an alarm until it is signed for or put back, where that is asked for [LB-ROT-5]", () =>
+  inFolder(async (folder) => {
+    const { file, ann } = await rightFiles(folder, { operatorSignatures: ["publish"] });
+    const entry = join(folder, "run.ts");
+    await Bun.write(entry, script);
+    const alarm = /"event":"alarm","code":"POOL_FILE","message":"[^"]*yard publish/;
+    const over = /"event":"alarm-over","code":"POOL_FILE"/;
+    let running = launch([bun, entry, file]);
+    try {
+      await running.printed(/"event":"published","version":1,"cause":"first"/);
+      await Bun.sleep(1100);
+      await jsonFile(folder, "pool.json", pool("r1", "r2", "r3"));
+      await running.printed(alarm);
+      await jsonFile(folder, "pool.json", pool("r1", "r2"));
+      await running.printed(over);
+      running.kill("SIGTERM");
+      expect(await running.exited).toBe(0);
+
+      await jsonFile(folder, "pool.json", pool("r1"));
+      running = launch([bun, entry, file]);
+      const url = (await running.printed(/url (http\S+)/))[1] as string;
+      await running.printed(alarm);
+      const client = new AgentClient({ url, key: ann });
+      expect((await client.publish(pool("r1"), "smaller")).version).toBe(2);
+      await running.printed(over);
+    } finally {
+      running.kill("SIGKILL");
+      await running.exited;
+    }
+  }));
 
 test("a pool file that changes while another agent publishes counts from the take-over on", () =>
   inFolder(async (folder) => {
