@@ -58,6 +58,7 @@ function agentOf(snapshot: Snapshot): AgentPort {
     alarms: [],
     publish: unused,
     act: unused,
+    submit: unused,
     history: async () => [],
     snapshotAt: async () => undefined,
     onChange: () => () => {},

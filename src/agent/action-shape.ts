@@ -63,6 +63,13 @@ const shapes: Readonly<Record<OperatorAction["type"], Readonly<Record<string, Ch
   health: { rid: isHex, health: isHealth },
 };
 
+/** `value` where it names a type of action. */
+export function asActionType(value: unknown): ActionType | undefined {
+  return typeof value === "string" && Object.hasOwn(shapes, value)
+    ? (value as ActionType)
+    : undefined;
+}
+
 /**
  * `value` as an action. Its members are closed: one that is skipped would be a wish that is not
  * kept.
@@ -72,7 +79,8 @@ const shapes: Readonly<Record<OperatorAction["type"], Readonly<Record<string, Ch
 export function readAction(value: unknown): OperatorAction {
   if (typeof value !== "object" || value === null) throw invalid("expected a map");
   const { type } = value as { type?: unknown };
-  if (typeof type !== "string" || !Object.hasOwn(shapes, type)) {
+  const known = asActionType(type);
+  if (known === undefined) {
     throw invalid(`type has to be one of ${Object.keys(shapes).join(", ")}`);
   }
   const shape: Readonly<Record<string, Check>> = {

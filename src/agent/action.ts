@@ -5,8 +5,9 @@
  * @module
  */
 
+import { decodeJwt } from "jose";
 import type { SigningKey } from "../snapshot/mod.ts";
-import { type OperatorAction, readAction } from "./action-shape.ts";
+import { type ActionType, asActionType, type OperatorAction, readAction } from "./action-shape.ts";
 import { AgentError } from "./errors.ts";
 import { claimedKey, signJson, verifyJson } from "./jws.ts";
 
@@ -112,6 +113,16 @@ export async function verifyAction(
 /** The key that a signed action claims, for the record of what was refused. Nothing proves it. */
 export function claimedSigner(jws: string): string | undefined {
   return claimedKey(jws, { typ: ACTION, maximumLength: LONGEST_ACTION });
+}
+
+/** The type that a signed action claims, for the same record. */
+export function claimedType(jws: string): ActionType | "unknown" {
+  if (claimedSigner(jws) === undefined) return "unknown";
+  try {
+    return asActionType((decodeJwt(jws) as { readonly type?: unknown }).type) ?? "unknown";
+  } catch {
+    return "unknown";
+  }
 }
 
 /**

@@ -165,6 +165,17 @@ export interface Agent {
    * @throws {AgentError}
    */
   act(action: OperatorAction, authority: Authority): Promise<Published>;
+  /**
+   * Does what a signed action asks for, whoever brings it: {@link act} or {@link publish} once its
+   * signature is proved. What is not proved waits for nothing and is written down like any other
+   * refusal.
+   *
+   * @param jws of a {@link signAction}
+   * @param pool JSON text or value, where the action is `publish`
+   * @throws {SnapshotError} `INVALID_SNAPSHOT`
+   * @throws {AgentError}
+   */
+  submit(jws: string, pool?: unknown): Promise<Published>;
   /** Newest first. */
   history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
   /** The snapshot of `version`, where the history has it and a trusted key vouches for it. */

@@ -8,7 +8,7 @@
 import { toHex } from "../bytes.ts";
 import { encodeSnapshot, SnapshotError, verifySnapshot } from "../snapshot/mod.ts";
 import type { ActionType, Authority, OperatorAction } from "./action.ts";
-import { claimedSigner } from "./action.ts";
+import { claimedSigner, claimedType, type VerifiedAction, verifyAction } from "./action.ts";
 import type {
   Agent,
   AgentRole,
@@ -237,6 +237,30 @@ class ConfigurationAgent implements Agent {
       if (action.type === "rollback") return this.#rollback(action, occasion);
       return { wanted: afterRequest(this.#requireContents(), action), occasion };
     });
+  }
+
+  async submit(jws: string, pool?: unknown): Promise<Published> {
+    const authority: Authority = { kind: "signed", jws };
+    const { action, operator } = await this.#proved(authority);
+    if (action.type !== "publish") return this.act(action, authority);
+    if (pool === undefined) {
+      const error = new AgentError("INVALID_ACTION", "a publish action needs a pool");
+      this.#refuse("publish", authority, error, { operator }, action.reason);
+      throw error;
+    }
+    return this.publish(pool, authority, { reason: action.reason });
+  }
+
+  /** Outside of the queue: nobody has to wait for what strangers send. */
+  async #proved(authority: Extract<Authority, { kind: "signed" }>): Promise<VerifiedAction> {
+    const { operators, now } = this.#settings;
+    try {
+      return await verifyAction(authority.jws, operators, now());
+    } catch (error) {
+      const type = claimedType(authority.jws);
+      if (isRefusal(error)) this.#refuse(type, authority, error, {}, undefined);
+      throw error;
+    }
   }
 
   republish(): Promise<Published> {
@@ -602,7 +626,7 @@ class ConfigurationAgent implements Agent {
   }
 
   #refuse(
-    type: ActionType,
+    type: ActionType | "unknown",
     authority: Authority,
     error: AgentError | SnapshotError,
     grant: Grant,
@@ -611,14 +635,16 @@ class ConfigurationAgent implements Agent {
     const operator = grant.operator ?? (error instanceof AgentError ? error.operator : undefined);
     const claimed = authority.kind === "signed" ? claimedSigner(authority.jws) : undefined;
     const kid = operator?.kid ?? claimed?.slice(0, 100);
-    this.#refusals.add({
+    const refusal: Refusal = {
       at: Math.round(this.#settings.now()),
       type,
       code: error.code,
       ...(operator && { operator: operator.name }),
       ...(kid !== undefined && { kid }),
       ...(operator && reason && { reason: reason.slice(0, LONGEST_REASON) }),
-    });
+    };
+    // The list in the store is the publisher's: one who waits would write over it.
+    if (this.role === "publishing") this.#refusals.add(refusal);
     this.#tell({
       event: "refused",
       type,

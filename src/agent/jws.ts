@@ -71,7 +71,8 @@ export function claimedKey(
   try {
     const header = decodeProtectedHeader(jws);
     const known = Object.keys(header).every((name) => ["alg", "typ", "kid"].includes(name));
-    return known && header.typ === typ ? header.kid : undefined;
+    const isOurs = known && header.typ === typ && typeof header.kid === "string";
+    return isOurs ? header.kid : undefined;
   } catch {
     return undefined;
   }

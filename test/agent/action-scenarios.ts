@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { sha256 } from "../../src/agent/archive.ts";
+import { agentApp } from "../../src/agent/http/app.ts";
 import {
   type AgentError,
   type Published,
@@ -11,6 +12,7 @@ import {
   signOperatorToken,
   verifyOperatorToken,
 } from "../../src/agent/mod.ts";
+import { simulate } from "../../src/agent/simulate.ts";
 import { encodeSnapshot, SnapshotError } from "../../src/snapshot/mod.ts";
 import {
   act,
@@ -58,6 +60,21 @@ async function refusal(running: Running, work: Promise<unknown>) {
   const { code, operator, type } = running.agent.refusals.at(-1) ?? {};
   assert.equal(code, error.code);
   return { code, operator, type };
+}
+
+/** `POST /v1/actions` of the agent's app. */
+function submitterOf({ ann, bob }: Bed, { agent, machine }: Running) {
+  const app = agentApp({
+    agent,
+    operators: new Map([ann, bob].map(({ operator }) => [operator.kid, operator])),
+    simulate,
+    now: machine.time.now,
+  });
+  return async (action: string) =>
+    app.request("http://agent.example/v1/actions", {
+      method: "POST",
+      body: JSON.stringify({ action }),
+    });
 }
 
 const healths = ({ agent }: Running) => agent.relays.map(({ health }) => health);
@@ -194,6 +211,71 @@ export function actionScenarios(): void {
           "EXPIRED",
         );
       }
+    });
+
+    test("that nobody is proved to have sent leaves its trace, whichever way it comes [LB-SEC-6] [LB-ROT-5]", async () => {
+      const { on, running, agent, machine, events } = await published();
+      const submit = submitterOf(on, running);
+      const request = { type: "drain", rid: rid(1) } as const;
+      const eve = await person("eve", ["routes"]);
+      const now = machine.time.now();
+      const { jws: honest, action } = await signed(running, on.bob, request);
+      const [strange, forged, old, early] = await Promise.all([
+        signAction(action, eve.key, now),
+        signAction(action, { ...eve.key, kid: on.bob.key.kid }, now),
+        signAction(action, on.bob.key, now - 601_000),
+        signAction(action, on.bob.key, now + 120_000),
+      ]);
+      for (const jws of [strange, forged, old, early, "no.jws.atall"]) {
+        assert.equal((await submit(jws)).status, 401);
+      }
+      const { kid } = on.bob.key;
+      const traces = agent.refusals.map(({ type, code, operator, kid }) => [
+        type,
+        code,
+        operator,
+        kid,
+      ]);
+      assert.deepEqual(traces, [
+        ["drain", "UNAUTHENTICATED", undefined, eve.key.kid],
+        ["drain", "BAD_SIGNATURE", undefined, kid],
+        ["drain", "EXPIRED", "bob", kid],
+        ["drain", "EXPIRED", "bob", kid],
+        ["unknown", "UNAUTHENTICATED", undefined, undefined],
+      ]);
+      assert.deepEqual(
+        events.flatMap((event) => (event.event === "refused" ? [event.code] : [])),
+        ["UNAUTHENTICATED", "BAD_SIGNATURE", "EXPIRED", "EXPIRED", "UNAUTHENTICATED"],
+      );
+      const publish = await signed(running, on.ann, { type: "publish", digest: "0".repeat(64) });
+      assert.equal((await submit(publish.jws)).status, 400);
+      assert.equal(agent.refusals.at(-1)?.operator, "ann");
+      // What strangers send pushes out no more than their own.
+      for (let i = 0; i < 30; i++) await submit(strange);
+      const ofStrangers = agent.refusals.filter(({ operator }) => operator === undefined);
+      assert.equal(ofStrangers.length, 20);
+      assert.equal(agent.refusals.length, 23);
+      // And the same way lets the honest one through.
+      const done = await machine.during(submit(honest));
+      assert.equal(done.status, 200);
+      assert.deepEqual(healths(running), ["draining", "healthy"]);
+    });
+
+    test("without proof leaves no item of an agent that waits, and takes no turn of its queue [LB-SEC-6]", async () => {
+      const { on, running } = await published();
+      const waiting = agentOn(on, { agentId: "b" }, running.machine);
+      const starting = waiting.agent.start();
+      starting.catch(() => {});
+      await running.machine.until(() => waiting.agent.role === "waiting", "the second waits");
+      const { jws } = await signed(running, await person("eve", ["routes"]), {
+        type: "drain",
+        rid: rid(1),
+      });
+      await assert.rejects(waiting.agent.submit(jws), { code: "UNAUTHENTICATED" });
+      assert.deepEqual(waiting.agent.refusals, []);
+      assert.equal(waiting.events.at(-1)?.event, "refused");
+      const odd = jws.replace(/^[^.]+/, btoa('{"alg":"EdDSA","typ":"moq-lb-action+jwt","kid":5}'));
+      await assert.rejects(waiting.agent.submit(odd), { code: "UNAUTHENTICATED" });
     });
 
     test("may come from a session where no signature is asked for, and may not where it is", async () => {

@@ -1,6 +1,12 @@
 /** An agent that does what tests tell it, with pools of any size and instances that follow it. */
 
-import type { Authority, Operator, OperatorAction, Role } from "../../src/agent/action.ts";
+import {
+  type Authority,
+  type Operator,
+  type OperatorAction,
+  type Role,
+  verifyAction,
+} from "../../src/agent/action.ts";
 import type { AgentRole, Published, RelayState } from "../../src/agent/agent.ts";
 import type { Alarm } from "../../src/agent/alarm.ts";
 import { AgentError } from "../../src/agent/errors.ts";
@@ -85,6 +91,8 @@ export class AgentDouble implements AgentPort {
   relays: RelayState[] = [];
   refusals: Refusal[] = [];
   alarms: Alarm[] = [];
+  /** Whose signed actions are done. */
+  operators: ReadonlyMap<string, Operator> = new Map();
   readonly asked: Asked[] = [];
   /** Thrown by whatever is asked next, once. */
   fault: Error | undefined;
@@ -157,6 +165,14 @@ export class AgentDouble implements AgentPort {
   async publish(pool: unknown, authority: Authority): Promise<Published> {
     this.#ask({ action: undefined, pool, authority });
     return this.#next("publish", { reason: "" }, authority);
+  }
+
+  async submit(jws: string, pool?: unknown): Promise<Published> {
+    const { action } = await verifyAction(jws, this.operators, noon);
+    const authority: Authority = { kind: "signed", jws };
+    if (action.type !== "publish") return this.act(action, authority);
+    if (pool === undefined) throw new AgentError("INVALID_ACTION", "a pool is missing");
+    return this.publish(pool, authority);
   }
 
   async history({ before = Number.POSITIVE_INFINITY, limit = 50 } = {}) {
@@ -300,9 +316,10 @@ export function appFor(
   people: readonly Person[],
   options: Partial<AgentAppOptions> = {},
 ) {
+  agent.operators = new Map(people.map(({ operator }) => [operator.kid, operator]));
   return agentApp({
     agent,
-    operators: new Map(people.map(({ operator }) => [operator.kid, operator])),
+    operators: agent.operators,
     simulate,
     now: () => noon,
     ...options,

@@ -8,8 +8,6 @@
 import type { Context, Handler } from "hono";
 import { type BodyFault, BodyReader } from "../../hono/body.ts";
 import { maximumReportLength } from "../../report/instance-report.ts";
-import type { Authority } from "../action.ts";
-import { verifyAction } from "../action.ts";
 import type { Published } from "../agent.ts";
 import { faultResponse } from "./fault.ts";
 import type { AgentAppSettings } from "./options.ts";
@@ -59,7 +57,7 @@ export interface PublishedJson {
 
 /** Takes signed actions; answers what was published. */
 export function actionsHandler(settings: AgentAppSettings, gate: Gate): Handler {
-  const { agent, operators, now, maximumPoolSize } = settings;
+  const { agent, maximumPoolSize } = settings;
   const limits = { timeout: BODY_TIMEOUT, maximumPending: 64 };
   const small = new BodyReader({ ...limits, maximumSize: LARGEST_STRANGE_BODY });
   const large = new BodyReader({
@@ -78,14 +76,7 @@ export function actionsHandler(settings: AgentAppSettings, gate: Gate): Handler 
       return problem(400, { code: "INVALID_ACTION", detail });
     }
     try {
-      const { action: jws, pool } = request;
-      const { action } = await verifyAction(jws, operators, now());
-      const authority: Authority = { kind: "signed", jws };
-      if (action.type !== "publish") return answer(await agent.act(action, authority));
-      if (pool === undefined) {
-        return problem(400, { code: "INVALID_ACTION", detail: "A publish action needs a pool." });
-      }
-      return answer(await agent.publish(pool, authority, { reason: action.reason }));
+      return answer(await agent.submit(request.action, request.pool));
     } catch (error) {
       return faultResponse(error);
     }

@@ -17,6 +17,7 @@ export type AgentPort = Pick<
   | "current"
   | "publish"
   | "act"
+  | "submit"
   | "history"
   | "snapshotAt"
   | "relays"
