@@ -22,8 +22,8 @@ export type AlarmCode =
   | "NOTHING_PUBLISHED"
   | "POOL_FILE";
 
-export interface Alarm {
-  readonly code: AlarmCode;
+export interface Alarm<Code extends string = AlarmCode> {
+  readonly code: Code;
   /** Milliseconds of the Unix epoch. */
   readonly since: number;
   /** Safe to print. */

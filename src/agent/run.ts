@@ -15,7 +15,7 @@ import { createHealth, networkProbe, type Probe } from "./health/mod.ts";
 import { agentApp } from "./http/app.ts";
 import { watchFile } from "./pool-file.ts";
 import { poolLoader } from "./pool-loader.ts";
-import { createCollector } from "./reports/mod.ts";
+import { createCollector, watchAlarms } from "./reports/mod.ts";
 import { serve } from "./serve.ts";
 import { simulate } from "./simulate.ts";
 
@@ -26,6 +26,8 @@ type Say = (
 
 /** Milliseconds between two looks for reports that instances left in the store. */
 const POLL_REPORTS = 5_000;
+/** Milliseconds between two looks for alarms about instances. */
+const LOOK_FOR_ALARMS = 5_000;
 
 const timers: Timers = {
   setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
@@ -141,6 +143,13 @@ export async function runAgent(config: AgentConfig, { log }: RunOptions): Promis
   });
   const ends = [
     collector.watchStore(store, POLL_REPORTS),
+    watchAlarms({
+      collector,
+      interval: LOOK_FOR_ALARMS,
+      now,
+      timers,
+      onEvent: (event) => say({ ...event }),
+    }),
     ...(file === undefined ? [] : [watchFile(file, timers, () => void pool?.reload())]),
     forget,
   ];

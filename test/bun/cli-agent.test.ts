@@ -5,6 +5,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createOperatorKey } from "../../src/cli/people.ts";
 import { developmentCertificate } from "../../src/quic/development-certificate.ts";
+import { signReport } from "../../src/report/mod.ts";
+import { importSigningKey } from "../../src/snapshot/mod.ts";
 import { type AgentBed, pool, timeless, withBed } from "./cli-agent-bed.ts";
 import { jsonFile, yard } from "./cli-harness.ts";
 import { launch, root } from "./processes.ts";
@@ -99,6 +101,40 @@ relay.2d2  draining  1       0.0 %    0.0 %     -      https://r2.example/moq  d
 `);
       const json = JSON.parse(await done(bed, "status", "--json"));
       expect(json).toMatchObject({ role: "publishing", current: { version: 2, cause: "drain" } });
+    }));
+
+  test("logs that an instance is ahead, and that it is no more [LB-SEC-9]", () =>
+    withBed(async (bed) => {
+      const { url, process: agent } = await bed.agent();
+      const key = await importSigningKey(
+        await Bun.file(join(bed.home.directory, "keys", "instance-edge-1.jwk")).json(),
+      );
+      let sequence = 0;
+      const report = async (activeVersion: number) => {
+        const at = Date.now();
+        const body = await signReport(
+          {
+            instanceId: "edge-1",
+            sequence: ++sequence,
+            at,
+            startedAt: 1,
+            activeVersion,
+            ageSeconds: 0,
+            mode: "redirect",
+            stale: false,
+            health: [],
+            decisions: {},
+          },
+          key,
+        );
+        const { status } = await fetch(`${url}/v1/reports`, { method: "POST", body });
+        expect(status).toBe(200);
+      };
+      await report(9);
+      await agent.printed(/"event":"alarm","code":"INSTANCE_AHEAD","message":"[^"]*: edge-1"/);
+      await report(1);
+      await agent.printed(/"event":"alarm-over","code":"INSTANCE_AHEAD"/);
+      expect(agent.output().match(/"event":"alarm","code":"INSTANCE_AHEAD"/g)).toHaveLength(1);
     }));
 
   test("tells refusals in one line with their code, with exit status 1, or 2 for a wrong line", () =>

@@ -4,6 +4,7 @@
  * @module
  */
 
+export { type AlarmWatchOptions, type InstanceAlarmEvent, watchAlarms } from "./alarm-watch.ts";
 export {
   type Collector,
   type CollectorOptions,
