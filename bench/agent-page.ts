@@ -35,6 +35,7 @@ function agentOf(snapshot: Snapshot): AgentPort {
   };
   return {
     role: "publishing",
+    holder: undefined,
     current: {
       version: 7,
       digest,

@@ -18,6 +18,7 @@ import type { Alarm } from "./alarm.ts";
 import type { AgentEvent } from "./event.ts";
 import type { HealthPort, ProbeState } from "./health/port.ts";
 import type { Cause, HistoryEntry, Refusal } from "./history.ts";
+import type { LeaseHolder } from "./lease.ts";
 
 /** What an agent is made of. Times are in milliseconds. */
 export interface AgentSettings {
@@ -134,6 +135,8 @@ export interface Agent {
   /** Ends everything and releases the lease. */
   stop(): Promise<void>;
   readonly role: AgentRole;
+  /** The other agent that is seen to renew the lease, while this one waits for that. */
+  readonly holder: LeaseHolder | undefined;
   /** The newest version that is known to be published. */
   readonly current: Published | undefined;
   /**

@@ -28,7 +28,7 @@ import { type SigningClock, signingClock } from "./clock.ts";
 import { AgentError } from "./errors.ts";
 import type { AgentEvent } from "./event.ts";
 import type { Cause, HistoryEntry, Refusal } from "./history.ts";
-import { Lease } from "./lease.ts";
+import { Lease, type LeaseHolder } from "./lease.ts";
 import { Ledger, type Occasion } from "./ledger.ts";
 import { Loop } from "./loop.ts";
 import { type Contents, isTakenOut, withFindings } from "./marks.ts";
@@ -77,6 +77,7 @@ class ConfigurationAgent implements Agent {
   readonly #upkeepLoop: Loop;
   readonly #started = Promise.withResolvers<void>();
   #role: AgentRole = "starting";
+  #holder: LeaseHolder | undefined;
   #hasStarted = false;
   /** Whether a version has to be published, so that none of the last holder's can be any more. */
   #fence = false;
@@ -139,6 +140,10 @@ class ConfigurationAgent implements Agent {
   get role(): AgentRole {
     // Whoever did not renew in time cannot know that nobody else publishes.
     return this.#role === "publishing" && !this.#lease.held ? "waiting" : this.#role;
+  }
+
+  get holder(): LeaseHolder | undefined {
+    return this.role === "waiting" ? this.#holder : undefined;
   }
 
   get current(): Published | undefined {
@@ -410,6 +415,7 @@ class ConfigurationAgent implements Agent {
       this.#loseLease();
       if (this.#settings.oneShot) return;
       const attempt = await this.#lease.attempt();
+      this.#holder = !attempt.taken && attempt.alive ? attempt.holder : undefined;
       this.#alarms.clear("STORE_FAILED");
       if (attempt.taken) {
         this.#fence ||= attempt.abandoned;
@@ -420,6 +426,7 @@ class ConfigurationAgent implements Agent {
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       // The store's alarm is raised already; what is held runs out by itself.
+      this.#holder = undefined;
       if (!this.#lease.held) this.#loseLease();
     }
     if (!this.#settings.oneShot) this.#upkeepLoop.now();

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
+import { agentApp } from "../../src/agent/http/app.ts";
+import { simulate } from "../../src/agent/simulate.ts";
 import {
   currentKey,
   generateSigningKey,
@@ -22,6 +24,7 @@ import {
   maximumAge,
   meddled,
   pool,
+  type Running,
   rid,
   startedOn,
   trustBoth,
@@ -49,6 +52,15 @@ function door() {
 const alarmCodes = (agent: { alarms: readonly { code: string }[] }) =>
   agent.alarms.map(({ code }) => code);
 
+/** Status and code of `GET /healthz`. */
+async function healthOf({ agent, machine }: Running) {
+  const { now } = machine.time;
+  const app = agentApp({ agent, operators: new Map(), simulate, now, maximumAge });
+  const response = await app.request("http://agent.example/healthz");
+  const { code } = (await response.json()) as { code?: string };
+  return [response.status, code];
+}
+
 export function faultScenarios(): void {
   describe("a store", () => {
     test("that is gone for a while costs no version and no history [LB-CONF-2]", async () => {
@@ -73,6 +85,33 @@ export function faultScenarios(): void {
       const { version } = await machine.during(agent.publish(pool(2), local));
       assert.equal(version, before + 1);
       await assertWhole(on, agent);
+    });
+
+    test("that is gone shows in the agent's health, and an agent that publishes in that of one that waits", async () => {
+      const on = await bed();
+      const { store, state } = fickle(on.store);
+      const first = await startedOn(on, { store });
+      const { machine } = first;
+      await machine.during(first.agent.publish(pool(3), local));
+      const second = agentOn(on, { store, agentId: "b" }, machine);
+      second.agent.start().catch(() => {});
+      await machine.until(() => second.agent.role === "waiting", "the second waits");
+      // It has not seen yet whether anybody renews the lease that it found.
+      assert.deepEqual(await healthOf(second), [503, "NOT_PUBLISHING"]);
+      await machine.pass(leaseTtl);
+      assert.deepEqual(await healthOf(first), [200, undefined]);
+      assert.deepEqual(await healthOf(second), [200, undefined]);
+      assert.equal(second.agent.holder?.agentId, "a");
+      state.meddle = () => Promise.reject(new Error("connection refused"));
+      await machine.pass(leaseTtl);
+      assert.deepEqual([first.agent.role, second.agent.role], ["waiting", "waiting"]);
+      assert.deepEqual(await healthOf(first), [503, "STORE_FAILED"]);
+      assert.deepEqual(await healthOf(second), [503, "STORE_FAILED"]);
+      delete state.meddle;
+      await machine.until(() => first.agent.role === "publishing", "publishing again");
+      await machine.pass(leaseTtl);
+      assert.deepEqual(await healthOf(first), [200, undefined]);
+      assert.deepEqual(await healthOf(second), [200, undefined]);
     });
 
     test("that is slow fails in time, and what it does late is completed [LB-CONF-2]", async () => {

@@ -87,6 +87,7 @@ export interface Asked {
 
 export class AgentDouble implements AgentPort {
   role: AgentRole = "publishing";
+  holder: AgentPort["holder"];
   current: Published | undefined;
   relays: RelayState[] = [];
   refusals: Refusal[] = [];

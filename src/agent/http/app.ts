@@ -12,6 +12,7 @@ import type { MiddlewareHandler } from "hono/types";
 import { actionsHandler, reportsHandler } from "./actions-route.ts";
 import { apiHandlers } from "./api.ts";
 import { faultOf, faultResponse, unauthenticated } from "./fault.ts";
+import { healthHandler } from "./health-route.ts";
 import { type AgentAppOptions, settingsOf } from "./options.ts";
 import { icon, stylesheet } from "./pages/style.ts";
 import { addPages, type PagesContext, pageFailed, pageNotFound } from "./pages.tsx";
@@ -25,7 +26,7 @@ import { VersionFeed } from "./version-feed.ts";
 /**
  * The agent's HTTP interface.
  *
- * - `GET /healthz`: 200 while the agent publishes, or waits for another to stop; else 503
+ * - `GET /healthz`: 200 while the agent publishes, or waits for another that does; else 503
  * - `GET /metrics`: for operators, and for whoever has `metricsToken`
  * - `GET /v1/snapshot`: the signed envelope in force, for instances and operators by bearer token;
  *   `ETag` and `If-None-Match`, `?after=V&wait=S` to wait for another version, `Accept:
@@ -68,18 +69,7 @@ export function agentApp(options: AgentAppOptions): Hono {
     if (gate.isSecure(c)) c.res.headers.set("strict-transport-security", "max-age=31536000");
   });
 
-  app.get("/healthz", () => {
-    const isWell = agent.role === "publishing" || agent.role === "waiting";
-    const { current } = agent;
-    const isOld =
-      settings.maximumAge !== undefined &&
-      (current === undefined || now() - current.signedAt > settings.maximumAge);
-    if (isWell && !isOld) {
-      return Response.json({ status: "ok" }, { headers: { "cache-control": "no-store" } });
-    }
-    const detail = isWell ? "What is published is stale." : "The agent is not at work.";
-    return problem(503, { code: isWell ? "STALE_CONFIGURATION" : "NOT_PUBLISHING", detail });
-  });
+  app.get("/healthz", healthHandler(settings));
   app.get("/style.css", () => asset(stylesheet, "text/css; charset=utf-8"));
   app.get("/icon.svg", () => asset(icon, "image/svg+xml"));
 

@@ -14,6 +14,7 @@ import type { simulate } from "../simulate.ts";
 export type AgentPort = Pick<
   Agent,
   | "role"
+  | "holder"
   | "current"
   | "publish"
   | "act"

@@ -127,7 +127,13 @@ describe("strangers", () => {
     const well = await app.request(`${origin}/healthz`);
     assert.deepEqual([well.status, await well.json()], [200, { status: "ok" }]);
     agent.role = "waiting";
+    await problemOf(await app.request(`${origin}/healthz`), 503, "NOT_PUBLISHING");
+    agent.holder = { agentId: "agent-2", epoch: 3 };
     assert.equal((await app.request(`${origin}/healthz`)).status, 200);
+    agent.alarms = [{ code: "STORE_FAILED", since: noon, message: "the store failed: ECONN" }];
+    const gone = await problemOf(await app.request(`${origin}/healthz`), 503, "STORE_FAILED");
+    assert.equal(gone.detail, "The store does not answer.");
+    agent.alarms = [];
     agent.role = "stopped";
     await problemOf(await app.request(`${origin}/healthz`), 503, "NOT_PUBLISHING");
     agent.role = "publishing";
