@@ -37,14 +37,16 @@ const patience = 10_000;
 export function agentChannel(options: {
   readonly url: string;
   readonly trustedKeys: TrustedKeys;
+  /** A bearer token for one request: the agent makes room for those it knows. */
+  readonly token: () => Promise<string>;
   readonly fetch?: Fetch;
 }): ReportChannel {
-  const { trustedKeys, fetch = globalThis.fetch } = options;
+  const { trustedKeys, token, fetch = globalThis.fetch } = options;
   const address = `${agentBase(options.url)}/v1/reports`;
   return {
     kind: "agent",
     async send(jws) {
-      const { ok, status, body } = await post(fetch, address, jws);
+      const { ok, status, body } = await post(fetch, address, jws, await token());
       if (!ok) throw refusal(status, body);
       return await verifyReceipt(body, jws, trustedKeys);
     },
@@ -55,11 +57,12 @@ async function post(
   fetch: Fetch,
   address: string,
   jws: string,
+  token: string,
 ): Promise<{ readonly ok: boolean; readonly status: number; readonly body: string }> {
   try {
     const response = await fetch(address, {
       method: "POST",
-      headers: { "content-type": "application/jose" },
+      headers: { "content-type": "application/jose", authorization: `Bearer ${token}` },
       body: jws,
       redirect: "manual",
       signal: AbortSignal.timeout(patience),

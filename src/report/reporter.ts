@@ -24,6 +24,7 @@ import {
 } from "./instance-report.ts";
 import type { ReceiptClaims } from "./receipt.ts";
 import type { Tally } from "./tally.ts";
+import { instanceToken } from "./token.ts";
 
 export interface ReporterOptions {
   readonly instanceId: string;
@@ -225,8 +226,11 @@ class InstanceReporter implements Reporter {
 }
 
 function channelOf(options: ReporterOptions, now: () => number): ReportChannel {
-  const { url, store, instanceId, trustedKeys, fetch, interval } = options;
-  if (url !== undefined) return agentChannel({ url, trustedKeys, ...(fetch && { fetch }) });
+  const { url, store, instanceId, key, trustedKeys, fetch, interval } = options;
+  if (url !== undefined) {
+    const token = () => instanceToken(instanceId, key, now());
+    return agentChannel({ url, trustedKeys, token, ...(fetch && { fetch }) });
+  }
   if (store !== undefined) return storeChannel({ instanceId, store, freshFor: interval / 2, now });
   throw new ReportError(
     "INVALID_CONFIGURATION",

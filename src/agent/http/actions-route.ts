@@ -20,18 +20,42 @@ const POOL_TIMEOUT = 60_000;
 /** Longest body from somebody unknown: an action without a pool is far shorter. */
 const LARGEST_STRANGE_BODY = 64 * 1024;
 
-/** Takes reports; answers the receipt. */
-export function reportsHandler({ collector }: AgentAppSettings): Handler {
-  const bodies = new BodyReader({
-    maximumSize: maximumReportLength,
-    timeout: BODY_TIMEOUT,
-    maximumPending: 512,
-  });
+/** Reports that may be on their way at a time: of all instances, of one, and of strangers. */
+const PENDING_REPORTS = 512;
+const PENDING_OF_ONE = 8;
+const PENDING_OF_STRANGERS = 32;
+
+/**
+ * Takes reports; answers the receipt. A report is proved by its own signature, and one without a
+ * token is taken too; the token is what keeps strangers, however slowly they send, from taking the
+ * places of instances (LB-SEC-33).
+ */
+export function reportsHandler({ collector }: AgentAppSettings, gate: Gate): Handler {
+  const limits = { maximumSize: maximumReportLength, timeout: BODY_TIMEOUT };
+  const known = new BodyReader({ ...limits, maximumPending: PENDING_REPORTS });
+  const strange = new BodyReader({ ...limits, maximumPending: PENDING_OF_STRANGERS });
+  const pending = new Map<string, number>();
+  /** A token may be copied: its instance alone suffers. */
+  const readOf = async (c: Context, instanceId: string) => {
+    const own = pending.get(instanceId) ?? 0;
+    if (own >= PENDING_OF_ONE) return tooManyBodies();
+    pending.set(instanceId, own + 1);
+    try {
+      return await textOf(c, known);
+    } finally {
+      const left = (pending.get(instanceId) ?? 1) - 1;
+      if (left > 0) pending.set(instanceId, left);
+      else pending.delete(instanceId);
+    }
+  };
   return async function answerReport(c) {
     if (collector === undefined) {
       return problem(404, { code: "NOT_FOUND", detail: "This agent takes no reports." });
     }
-    const body = await textOf(c, bodies);
+    const requester = await gate.requester(c);
+    const body = await (requester?.kind === "instance"
+      ? readOf(c, requester.instanceId)
+      : textOf(c, strange));
     if (body instanceof Response) return body;
     try {
       const { jws } = await collector.accept(body);
@@ -104,13 +128,15 @@ const faults: Readonly<Record<BodyFault, () => Response>> = {
   incomplete: () => problem(400, { code: "INCOMPLETE_BODY", detail: "The body broke off." }),
 };
 
+function tooManyBodies(): Response {
+  const detail = "Too many bodies are on their way.";
+  return problem(503, { code: "TOO_MANY_REQUESTS", detail }, { "retry-after": "2" });
+}
+
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 async function textOf(c: Context, bodies: BodyReader): Promise<string | Response> {
-  if (bodies.turnsAway()) {
-    const detail = "Too many bodies are on their way.";
-    return problem(503, { code: "TOO_MANY_REQUESTS", detail }, { "retry-after": "2" });
-  }
+  if (bodies.turnsAway()) return tooManyBodies();
   const body = await bodies.read(c.req);
   if (typeof body === "string") return faults[body]();
   try {

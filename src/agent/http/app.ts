@@ -31,7 +31,8 @@ import { VersionFeed } from "./version-feed.ts";
  * - `GET /v1/snapshot`: the signed envelope in force, for instances and operators by bearer token;
  *   `ETag` and `If-None-Match`, `?after=V&wait=S` to wait for another version, `Accept:
  *   text/event-stream` to be told of each
- * - `POST /v1/reports`: a signed report of an instance; answers the signed receipt
+ * - `POST /v1/reports`: a signed report of an instance; answers the signed receipt. The instance's
+ *   bearer token beside it gives it a place that no stranger can take
  * - `POST /v1/actions`: `{ action, pool? }`, signed by an operator
  * - `GET /v1/status`, `/v1/history`, `/v1/history/:version`, `/v1/diff`, `/v1/route`,
  *   `/v1/refusals`: for operators by bearer token or session
@@ -83,7 +84,7 @@ export function agentApp(options: AgentAppOptions): Hono {
   });
   const snapshot = snapshotHandler(settings, feed, requesterOf);
   app.get("/v1/snapshot", only("instance", "operator"), snapshot);
-  app.post("/v1/reports", reportsHandler(settings));
+  app.post("/v1/reports", reportsHandler(settings, gate));
   app.post("/v1/actions", actionsHandler(settings, gate));
   for (const [path, handler] of Object.entries(apiHandlers(settings, meter))) {
     app.get(path, only("operator"), handler);

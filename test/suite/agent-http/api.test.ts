@@ -3,10 +3,15 @@ import { describe, test } from "#test";
 import { signAction, signOperatorToken } from "../../../src/agent/action.ts";
 import { AgentError, type AgentErrorCode } from "../../../src/agent/errors.ts";
 import { simulate } from "../../../src/agent/simulate.ts";
-import { ReportError, type ReportErrorCode } from "../../../src/report/mod.ts";
+import { instanceToken, ReportError, type ReportErrorCode } from "../../../src/report/mod.ts";
 import { SnapshotError } from "../../../src/snapshot/mod.ts";
 import { manyInstances, moved, noon, type Person } from "../../support/agent-double.ts";
 import { origin, problemOf, type World, world } from "./fixtures.ts";
+
+/** Waits until `holds`; a test that waits in vain runs into its time limit. */
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 1));
+}
 
 async function act(
   { app }: World,
@@ -171,6 +176,43 @@ describe("POST /v1/reports", () => {
     const there = await world();
     await problemOf(await report(there, "x".repeat(16 * 1024 + 1)), 413, "CONTENT_TOO_LARGE");
     assert.deepEqual(there.collector.accepted, []);
+  });
+
+  test("has places for instances that strangers who send slowly cannot take [LB-SEC-33]", async () => {
+    const there = await world();
+    const token = await instanceToken("edge-1", there.edgeKey, noon);
+    const authorization = `Bearer ${token}`;
+    const ends: (() => void)[] = [];
+    const slowly = (headers: Record<string, string> = {}) => {
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => void ends.push(() => controller.close()),
+      });
+      const init = { method: "POST", body, headers, duplex: "half" };
+      return Promise.resolve(there.app.request(`${origin}/v1/reports`, init as RequestInit));
+    };
+    // 32 strangers wait, the others are turned away, and the instance has its report taken.
+    const strangers = Array.from({ length: 600 }, () => slowly());
+    let away = 0;
+    for (const stranger of strangers) {
+      void stranger.then(({ status }) => {
+        away += Number(status === 503);
+      });
+    }
+    await until(() => away === 568);
+    const init = { method: "POST", body: "a.signed.report", headers: { authorization } };
+    assert.equal((await there.app.request(`${origin}/v1/reports`, init)).status, 200);
+    // Nor can one instance, or whoever copied its token, take more than a few.
+    const own = Array.from({ length: 8 }, () => slowly({ authorization }));
+    let turned = new Response();
+    await until(async () => {
+      turned = await there.app.request(`${origin}/v1/reports`, init);
+      return turned.status !== 200;
+    });
+    await problemOf(turned, 503, "TOO_MANY_REQUESTS");
+    for (const end of ends) end();
+    const statuses = (await Promise.all([...strangers, ...own])).map(({ status }) => status);
+    assert.equal(statuses.filter((status) => status === 200).length, 40);
+    assert.equal((await there.app.request(`${origin}/v1/reports`, init)).status, 200);
   });
 
   test("answers each refusal with its code, and strangers alike", async () => {

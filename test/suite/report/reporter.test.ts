@@ -11,6 +11,7 @@ import {
   reportDigest,
   reportKey,
   signReceipt,
+  verifyInstanceToken,
 } from "../../../src/report/mod.ts";
 import {
   generateSigningKey,
@@ -102,13 +103,18 @@ describe("a reporter", () => {
     for (const outcome of ["REDIRECT", "REDIRECT", "UNAUTHORIZED", "example.com"]) {
       tally.onDecision({ outcome });
     }
-    const { reporter, calls, sent } = await bench({ tally, sessions: () => 3 });
+    const { reporter, key, calls, sent } = await bench({ tally, sessions: () => 3 });
     const event = await reporter.reportNow();
     assert.equal(event.outcome, "sent");
     assert.equal(event.currentVersion, 8);
     assert.equal(calls[0]?.url, "https://agent.example/v1/reports");
     assert.equal(calls[0]?.init.method, "POST");
     assert.equal(calls[0]?.init.redirect, "manual");
+    const authorization = new Headers(calls[0]?.init.headers).get("authorization") ?? "";
+    assert.match(authorization, /^Bearer /);
+    const instances = new Map([["edge-1", key.publicKey]]);
+    const { instanceId } = await verifyInstanceToken(authorization.slice(7), instances, T0);
+    assert.equal(instanceId, "edge-1");
     assert.deepEqual(await sent(0), {
       instanceId: "edge-1",
       sequence: 1,
