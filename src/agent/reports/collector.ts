@@ -227,12 +227,14 @@ class ReportCollector implements Collector {
     const known = this.#knownOf(report.instanceId);
     const at = this.#monotonic();
     const now = this.#now();
+    let live: boolean;
     try {
       if (limited && !this.#admit(report.instanceId, at)) {
         throw new ReportError("TOO_MANY_REPORTS", "too many reports of this instance");
       }
-      const since = known.replay.take(report, now, at);
-      known.last = { report, at, since };
+      const taken = known.replay.take(report, now, at);
+      live = taken.live;
+      known.last = { report, at, since: taken.since };
       known.clockOffset = report.at - now;
     } catch (error) {
       if (error instanceof ReportError) known.refusal = { code: error.code, at };
@@ -240,7 +242,8 @@ class ReportCollector implements Collector {
     }
     this.#accepted++;
     this.noteVersion();
-    this.#forwardHints(report);
+    // A copy from before a restart may be shown; it says nothing of how relays are now.
+    if (live) this.#forwardHints(report);
   }
 
   #forwardHints({ instanceId, at, health }: InstanceReport): void {

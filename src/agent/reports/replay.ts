@@ -12,8 +12,20 @@ interface Run {
   sequence: number;
   /** When that was made, on the instance's clock. */
   at: number;
-  /** When the first report of the run came, on the monotonic clock. */
+  /** When the first report that was heard of the run was made, on the instance's clock. */
+  readonly firstAt: number;
+  /** When that came, on the monotonic clock. */
   readonly since: number;
+  /** Whether a report came that nobody can have kept from before. */
+  live: boolean;
+}
+
+/** A report that was taken. */
+export interface Taken {
+  /** When the run's first report came, on the monotonic clock. */
+  readonly since: number;
+  /** Whether the instance itself sends this now, rather than somebody who kept it (LB-SEC-7). */
+  readonly live: boolean;
 }
 
 /** Runs that are told apart at a time. */
@@ -22,6 +34,9 @@ const maximumRuns = 32;
 /** How far the clocks of an instance and the agent may be apart where nothing else tells, in ms. */
 export const clockTolerance = 300_000;
 
+/** How old a report may be that shows by its time alone that it is not kept from before, in ms. */
+const freshness = 30_000;
+
 /**
  * Tells new reports from those that were there before.
  *
@@ -29,6 +44,12 @@ export const clockTolerance = 300_000;
  * silences nobody. The first report of a run has nothing but its time to be new by. A run that is
  * forgotten for want of room leaves its last time behind, below which no unknown run begins; that
  * counts until whatever came before is too old anyway.
+ *
+ * A guard that is new, after a restart or a takeover, knows nothing of what came before it, so that
+ * a report of the last five minutes may be somebody's copy. A run is live once one of its reports is
+ * fresh by the agent's clock. Where the instance's clock is off by more than that, it is live once
+ * its clock went on by twice the tolerance since the first report that was taken: copies of what
+ * came before this guard do not reach that far.
  */
 export class ReplayGuard {
   /** By start of the run, the one heard of least recently first. */
@@ -40,20 +61,20 @@ export class ReplayGuard {
    *
    * @param now milliseconds of the Unix epoch
    * @param monotonic milliseconds of a clock that nobody sets
-   * @returns when the run's first report came, on the monotonic clock
    * @throws {ReportError} `REPLAYED`, `CLOCK_APART`
    */
-  take({ startedAt, sequence, at }: InstanceReport, now: number, monotonic: number): number {
+  take({ startedAt, sequence, at }: InstanceReport, now: number, monotonic: number): Taken {
     const known = this.#runs.get(startedAt);
     if (known === undefined) this.#requireFresh(at, now, monotonic);
     else if (sequence <= known.sequence) throw replayed();
-    const run = known ?? { sequence, at, since: monotonic };
+    const run = known ?? { sequence, at, firstAt: at, since: monotonic, live: false };
     run.sequence = sequence;
     run.at = at;
+    run.live ||= Math.abs(at - now) <= freshness || at - run.firstAt >= 2 * clockTolerance;
     this.#runs.delete(startedAt);
     this.#runs.set(startedAt, run);
     if (this.#runs.size > maximumRuns) this.#forgetOne(monotonic);
-    return run.since;
+    return run;
   }
 
   #requireFresh(at: number, now: number, monotonic: number): void {

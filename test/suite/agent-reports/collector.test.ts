@@ -435,6 +435,43 @@ describe("reports and routing", () => {
     assert.deepEqual(hinted, ["edge-1 7231 draining", "edge-1 7231 unhealthy"]);
   });
 
+  test("views in a report that somebody kept are no hints of a new agent's, live ones are at once [LB-SEC-7]", async () => {
+    const { send, pass, hinted } = await bench();
+    const sick = { health: [{ rid: "7231", state: "unhealthy" as const, at: T0 - 280_000 }] };
+    // Made four and a half minutes ago, and kept since; then the next of the same recording.
+    await send({ sequence: 40, startedAt: T0 - HOUR, at: T0 - 270_000, ...sick });
+    pass(10_000);
+    await send({ sequence: 41, startedAt: T0 - HOUR, at: T0 - 260_000, ...sick });
+    assert.deepEqual(hinted, []);
+    // The instance itself.
+    await send({ sequence: 70, startedAt: T0 - HOUR, at: T0 + 9_000, ...sick });
+    assert.deepEqual(hinted, ["edge-1 7231 unhealthy"]);
+    // 30 seconds are fresh and one millisecond more is not, on either side.
+    for (const [i, apart] of [-30_001, 30_001, -30_000, 30_000].entries()) {
+      pass(2_000);
+      const at = T0 + 10_000 + 2_000 * (i + 1) + apart;
+      const health = [{ rid: `723${i}`, state: "draining" as const, at }];
+      await send({ instanceId: "edge-2", startedAt: T0 + i, sequence: 1, at, health });
+    }
+    assert.deepEqual(hinted.slice(1), ["edge-2 7232 draining", "edge-2 7233 draining"]);
+  });
+
+  test("views of an instance whose clock is two minutes off are hints once its clock went on by ten", async () => {
+    const { send, clock, pass, hinted } = await bench();
+    const off = (sequence: number) => {
+      const at = clock.wall - 120_000;
+      const health = [{ rid: "7231", state: "unhealthy" as const, at }];
+      return send({ sequence, at, health });
+    };
+    await off(1);
+    pass(599_999);
+    await off(2);
+    assert.deepEqual(hinted, []);
+    pass(1);
+    await off(3);
+    assert.deepEqual(hinted, ["edge-1 7231 unhealthy"]);
+  });
+
   test("views that are refused, or of relays that the pool has not, are no hints", async () => {
     const { collector, send, refused, hinted } = await bench({ isRelay: (rid) => rid === "7231" });
     const unhealthy = (rid: string) => ({ rid, state: "unhealthy" as const, at: T0 });
