@@ -96,7 +96,7 @@ function validated(
   problems: Problem[],
 ): Snapshot | undefined {
   try {
-    const snapshot = parseSnapshot(value, options);
+    const snapshot = parseSnapshot(value, { ...options, otherRelayKeys: ["probe"] });
     return problems.length === 0 ? snapshot : undefined;
   } catch (error) {
     if (!(error instanceof SnapshotError) || error.code !== "INVALID_SNAPSHOT") throw error;

@@ -8,6 +8,9 @@ import type { AgentClient } from "../agent/client.ts";
 import type { Cause } from "../agent/mod.ts";
 import type { PoolFile } from "./snapshot-file.ts";
 
+/** Said where the store of the home holds nothing, and it may be that nobody meant that store. */
+export const elsewhere = "an agent with another store is reached by --agent URL";
+
 /** What was published. */
 export interface PublishedVersion {
   readonly version: number;

@@ -7,6 +7,7 @@
 import type { InstanceStatus, RelayStatus, Status } from "../agent/http/status.ts";
 import { duration, percent, utcTime } from "../agent/http/words.ts";
 import { fromHex } from "../bytes.ts";
+import { elsewhere } from "./deployment.ts";
 import { ridName } from "./rid-argument.ts";
 import { alignedLines, titledLines } from "./table.ts";
 import { printable, type Style } from "./terminal.ts";
@@ -18,14 +19,24 @@ export interface StatusSource {
   readonly live: boolean;
 }
 
-/** The status as lines: what is in force, alarms, relays, instances. */
-export function statusLines(status: Status, source: StatusSource, style: Style): string[] {
+/**
+ * The status as lines: what is in force, alarms, relays, instances.
+ *
+ * @param width characters of a line of the terminal, where there is one: RIDs and URIs are
+ *   shortened so that a relay's line fits where that can be, its reasons aside
+ */
+export function statusLines(
+  status: Status,
+  source: StatusSource,
+  style: Style,
+  width?: number,
+): string[] {
   return [
     ...alignedLines(facts(status, source), (text, _, column) =>
       column === 0 ? style.dim(text) : text,
     ),
     ...alarmLines(status, style),
-    ...relayLines(status, style),
+    ...relayLines(status, style, width),
     ...instanceLines(status, style),
   ];
 }
@@ -37,7 +48,11 @@ function facts({ role, current, measured, routes, relays }: Status, source: Stat
       ? ["agent", `${role}, at ${printable(where)}`]
       : ["store", `${where}, read without an agent`],
   ];
-  if (current === null) return [...rows, ["version", "none yet"]] as [string, string][];
+  if (current === null)
+    return [...rows, ["version", live ? "none yet" : `none yet; ${elsewhere}`]] as [
+      string,
+      string,
+    ][];
   const { version, signedAt, ageSeconds, since, cause } = current;
   const same = since === version ? "" : `, the same since version ${since}`;
   rows.push(
@@ -73,10 +88,39 @@ function alarmLines({ alarms }: Status, style: Style): string[] {
   ];
 }
 
-function relayLines({ relays }: Status, style: Style): string[] {
+/** Characters of a RID and of a URI where no terminal says how many there is room for. */
+const LONGEST = { rid: 60, uri: 80 };
+/** Fewer would tell nothing apart. */
+const SHORTEST = { rid: 16, uri: 24 };
+
+/** How long RIDs and URIs may be, beside what the other columns of `rows` take. */
+function roomFor(
+  rows: readonly (readonly string[])[],
+  width: number | undefined,
+  [rid, uri]: readonly [number, number],
+): typeof LONGEST {
+  if (width === undefined) return LONGEST;
+  const widest = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  let room = width;
+  for (let column = 0; column <= uri; column++) {
+    if (column > 0) room -= 2;
+    if (column !== rid && column !== uri) room -= widest(column);
+  }
+  const ridRoom = Math.min(widest(rid), Math.max(SHORTEST.rid, Math.floor(room / 3)));
+  return { rid: ridRoom, uri: Math.max(SHORTEST.uri, room - ridRoom) };
+}
+
+/** `text` with its middle left out: names that are long differ at their ends. */
+function shortened(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const end = Math.floor((length - 3) / 3);
+  return `${text.slice(0, length - 3 - end)}...${text.slice(text.length - end)}`;
+}
+
+function relayLines({ relays }: Status, style: Style, width: number | undefined): string[] {
   if (relays.length === 0) return [];
   const titles = ["RELAY", "HEALTH", "WEIGHT", "SHARE", "EXPECTED", "PROBE", "URI", "WHY"];
-  const rows = relays.map((relay) => [
+  const whole = relays.map((relay) => [
     ridName(fromHex(relay.rid) as Uint8Array),
     relay.health,
     weights(relay.weights),
@@ -86,6 +130,14 @@ function relayLines({ relays }: Status, style: Style): string[] {
     printable(relay.uri),
     why(relay).join("; "),
   ]);
+  const [rid, uri] = [0, titles.indexOf("URI")] as const;
+  const room = roomFor([titles, ...whole], width, [rid, uri]);
+  const rows = whole.map((row) =>
+    row.map((cell, column) => {
+      if (column === rid) return shortened(cell, room.rid);
+      return column === uri ? shortened(cell, room.uri) : cell;
+    }),
+  );
   const colours = { healthy: style.green, draining: style.yellow, unhealthy: style.red };
   return [
     "",

@@ -6,7 +6,7 @@
 
 import type { Snapshot } from "../snapshot/mod.ts";
 import { asPublished } from "./as-published.ts";
-import type { Deployment } from "./deployment.ts";
+import { type Deployment, elsewhere } from "./deployment.ts";
 import { InputError, UsageError } from "./errors.ts";
 import { sourceName } from "./input.ts";
 import { readSnapshotFile } from "./snapshot-file.ts";
@@ -75,5 +75,6 @@ export function readVersion(what: string, text: string): number {
 async function currentVersion(deployment: Deployment): Promise<number> {
   const [newest] = await deployment.history({ limit: 1 });
   if (newest !== undefined) return newest.version;
-  throw new InputError(`${deployment.where}: nothing is published yet`);
+  const hint = deployment.live ? "" : `; ${elsewhere}`;
+  throw new InputError(`${deployment.where}: nothing is published yet${hint}`);
 }

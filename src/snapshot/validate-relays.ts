@@ -7,7 +7,23 @@ import { readAttributes } from "./validate-attributes.ts";
 
 type OwnServices = ReadonlySet<string | undefined>;
 
-const relayKeys = new Set(["rid", "uri", "health", "attributes"]);
+const relayKeys = ["rid", "uri", "health", "attributes"];
+
+export interface RelayOptions {
+  /** Service URIs of the fleet; a relay with one of them is refused (LB-S104). */
+  readonly ownServiceUris?: readonly string[];
+  /**
+   * Keys of a relay that whoever calls has read and taken out, named beside the snapshot's own where
+   * a key is unknown.
+   */
+  readonly otherRelayKeys?: readonly string[];
+}
+
+/** What the relays of one snapshot are checked against. */
+interface Rules {
+  readonly keys: ReadonlySet<string>;
+  readonly ownServices: OwnServices;
+}
 
 /**
  * Reads the `relays` of a snapshot (LB-CONF-6, LB-CONF-7, LB-S103, LB-S104), so that routes can
@@ -16,17 +32,20 @@ const relayKeys = new Set(["rid", "uri", "health", "attributes"]);
 export function readRelays(
   value: unknown,
   root: Place,
-  ownServiceUris: readonly string[],
+  { ownServiceUris = [], otherRelayKeys = [] }: RelayOptions,
 ): readonly Relay[] {
   const items = readList(value, root, "relays", "LB-CONF-5");
   if (items === undefined) return [];
   const { rids } = root.reading;
   rids.complete = true;
-  const ownServices: OwnServices = new Set(ownServiceUris.map(serviceKey));
+  const rules: Rules = {
+    keys: new Set([...relayKeys, ...otherRelayKeys]),
+    ownServices: new Set(ownServiceUris.map(serviceKey)),
+  };
   const place = root.at("relays");
   const relays: Relay[] = [];
   for (const [i, item] of items.entries()) {
-    const relay = readRelay(item, place, i, ownServices);
+    const relay = readRelay(item, place, i, rules);
     if (relay === undefined) continue;
     relays.push(relay);
     const mentioned = rids.of(relay.rid);
@@ -44,12 +63,12 @@ function readRelay(
   value: unknown,
   list: Place,
   i: number,
-  ownServices: OwnServices,
+  { keys, ownServices }: Rules,
 ): Relay | undefined {
   const map = readMap(value, list, i, "LB-CONF-6");
   if (map === undefined) return undefined;
   const place = list.at(i);
-  refuseUnknownKeys(map, relayKeys, place);
+  refuseUnknownKeys(map, keys, place);
   const rid = readBytes(map.rid, place, "rid", "LB-CONF-6");
   const uri = readUri(map.uri, place, ownServices);
   const health = readHealth(map.health, place);

@@ -10,14 +10,12 @@ import { described, isPlainMap, readUint, refuseUnknownKeys } from "./reading.ts
 import { MentionedRids } from "./rids.ts";
 import type { Problem, Snapshot } from "./schema.ts";
 import { readAttributes } from "./validate-attributes.ts";
-import { readRelays } from "./validate-relays.ts";
+import { type RelayOptions, readRelays } from "./validate-relays.ts";
 import { readRoutes } from "./validate-routes.ts";
 
-export interface ValidationOptions {
+export interface ValidationOptions extends RelayOptions {
   /** How byte strings may be written; `"any"` by default. */
   readonly bytes?: BytesForm;
-  /** Service URIs of the fleet; a relay with one of them is refused (LB-S104). */
-  readonly ownServiceUris?: readonly string[];
 }
 
 /** What validation found: the snapshot where there is no problem. */
@@ -41,9 +39,9 @@ export function validateSnapshot(value: unknown, options: ValidationOptions = {}
  */
 export function inspectSnapshot(value: unknown, options: ValidationOptions = {}): Inspection {
   const findings = new Findings();
-  const { bytes = "any", ownServiceUris = [] } = options;
+  const { bytes = "any" } = options;
   const root = new Place({ findings, bytes, rids: new MentionedRids() });
-  const snapshot = readSnapshot(value, root, ownServiceUris);
+  const snapshot = readSnapshot(value, root, options);
   if (snapshot !== undefined && findings.none) return { problems: [], snapshot };
   return { problems: findings.list() };
 }
@@ -55,7 +53,7 @@ const jsonKeys = new Set([...binaryKeys, "$schema"]);
 function readSnapshot(
   value: unknown,
   root: Place,
-  ownServiceUris: readonly string[],
+  options: ValidationOptions,
 ): Snapshot | undefined {
   if (!isPlainMap(value)) {
     root.problem("LB-CONF-5", `expected a map, found ${described(value)}`);
@@ -63,7 +61,7 @@ function readSnapshot(
   }
   refuseUnknownKeys(value, root.reading.bytes === "any" ? jsonKeys : binaryKeys, root);
   const version = readUint(value.version, root, "version", "LB-CONF-5", 0);
-  const relays = readRelays(value.relays, root, ownServiceUris);
+  const relays = readRelays(value.relays, root, options);
   const routes = readRoutes(value.routes, root);
   const attributes = readAttributes(value.attributes, root);
   return { version, relays, routes, ...(attributes && { attributes }) } as unknown as Snapshot;

@@ -272,6 +272,23 @@ function suite(): void {
   );
 
   test(
+    "no page is wider than a screen of 320 pixels",
+    async () => {
+      const scene = small();
+      const url = serve(scene);
+      const tab = await tabOf({ viewport: { width: 320, height: 640 } });
+      await signIn(tab, url);
+      const [from, to] = scene.versions;
+      for (const path of ["/", "/history", `/simulate?from=${from}&to=${to}&keys=1000`, "/route"]) {
+        await tab.goto(`${url}${path}`);
+        const width = await tab.evaluate(() => document.documentElement.scrollWidth);
+        expect([path, width]).toEqual([path, 320]);
+      }
+    },
+    slow,
+  );
+
+  test(
     "the route form explains a namespace",
     async () => {
       const tab = await tabOf();

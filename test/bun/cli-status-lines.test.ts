@@ -138,7 +138,40 @@ test("a status without anything published says so", () => {
     alarms: [],
   };
   const lines = statusLines(nothing, { where: ".yardmaster", live: false }, styleFor(false, {}));
-  expect(lines).toEqual(["store    .yardmaster, read without an agent", "version  none yet"]);
+  expect(lines).toEqual([
+    "store    .yardmaster, read without an agent",
+    "version  none yet; an agent with another store is reached by --agent URL",
+  ]);
+  const live = statusLines(
+    nothing,
+    { where: "https://a.example", live: true },
+    styleFor(false, {}),
+  );
+  expect(live[1]).toBe("version  none yet");
+});
+
+test("a status shortens names and addresses to what there is room for", () => {
+  const long: Status = {
+    ...status,
+    relays: [
+      { ...relay, rid: "61".repeat(100), uri: `https://r1.example/${"b".repeat(200)}/end` },
+      relay,
+    ],
+    instances: [],
+    alarms: [],
+  };
+  const source = { where: "x", live: true };
+  const rows = (width?: number) => statusLines(long, source, styleFor(false, {}), width).slice(-2);
+  expect(rows()).toEqual([
+    `${"a".repeat(38)}...${"a".repeat(19)}  healthy  1       34.0 %  33.3 %    up 12 ms  https://r1.example/${"b".repeat(33)}...${"b".repeat(21)}/end`,
+    `${"r1".padEnd(60)}  healthy  1       34.0 %  33.3 %    up 12 ms  https://r1.example/moq`,
+  ]);
+  // 120 characters: 48 for the other columns and 2 between all, 24 for names, 48 for addresses.
+  const [first = "", second = ""] = rows(120);
+  expect(first).toHaveLength(120);
+  expect(second.indexOf("healthy")).toBe(first.indexOf("healthy"));
+  expect(first).toMatch(/^a+\.\.\.a+ {2}healthy .* https:\/\/r1\.example\/b+\.\.\.b+\/end$/);
+  expect(rows(10)[0]).toMatch(/^a{9}\.\.\.a{4} .* .{14}\.\.\.b{3}\/end$/);
 });
 
 test("a status marks what is not as it should be in colour on a terminal", () => {

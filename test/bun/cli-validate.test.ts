@@ -34,6 +34,18 @@ describe("yard validate", () => {
       expect(json.snapshot.version).toBeNull();
     }));
 
+  test("names every key that a pool's relay may have, where one is unknown", () =>
+    inFolder(async (folder) => {
+      const file = await jsonFile(folder, "pool.json", {
+        relays: [{ rid: "r1", uri: "https://r1.example/moq", prob: "none" }],
+        routes: [],
+      });
+      const { stderr } = await yard(["validate", file]);
+      expect(stderr).toBe(
+        `${file}: relays[0].prob: unknown key; expected only rid, uri, health, attributes, probe [${"LB-S12"}]\n`,
+      );
+    }));
+
   test("lists every problem with file, path and requirement, the last route's too [LB-CONF-14]", () =>
     inFolder(async (folder) => {
       const file = await jsonFile(folder, "snapshot.json", {

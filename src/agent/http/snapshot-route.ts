@@ -47,14 +47,20 @@ export function snapshotHandler(
     }
     const etag = `"v${current.version}"`;
     const headers = { etag, "cache-control": "no-store", vary: "accept, authorization, cookie" };
-    const known = (c.req.header("if-none-match") ?? "").split(",").map((tag) => tag.trim());
-    if ((after !== undefined && current.version <= after) || known.includes(etag)) {
+    const isKnown = isAmong(c.req.header("if-none-match") ?? "", etag);
+    if ((after !== undefined && current.version <= after) || isKnown) {
       return new Response(null, { status: 304, headers });
     }
     return new Response(current.envelope as Uint8Array<ArrayBuffer>, {
       headers: { ...headers, "content-type": "application/cose" },
     });
   };
+}
+
+/** Whether `If-None-Match` names `etag`, compared weakly (RFC 9110 §13.1.2). */
+function isAmong(field: string, etag: string): boolean {
+  const tags = field.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return tags.includes(etag) || tags[0] === "*";
 }
 
 function clientOf(requester: Requester): string {

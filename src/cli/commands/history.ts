@@ -1,5 +1,6 @@
 import { agentOptions, whereDetails } from "../agent-options.ts";
 import { command } from "../command.ts";
+import { elsewhere } from "../deployment.ts";
 import { historyLines } from "../history-lines.ts";
 import { openDeployment } from "../open-deployment.ts";
 import { countOption } from "../option-values.ts";
@@ -41,8 +42,10 @@ export const history = command({
       if (page.length < wanted) break;
     }
     if (json) printJson(entries);
-    else if (entries.length === 0) tell(`${deployment.where}: nothing is published`);
-    else print(historyLines(entries, resultStyle()).join("\n"));
+    else if (entries.length === 0) {
+      const hint = deployment.live ? "" : `; ${elsewhere}`;
+      tell(`${deployment.where}: nothing is published${hint}`);
+    } else print(historyLines(entries, resultStyle()).join("\n"));
     return undefined;
   },
 });

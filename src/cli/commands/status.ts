@@ -22,6 +22,7 @@ export const status = command({
   details: [
     "SHARE is the measured share of the keys of hashed routes, EXPECTED the one that weights give.\n" +
       "Instances that do not follow the current version have a ! before them.",
+    "Long names of relays and long URIs are shortened; --json has them whole.",
     whereDetails,
   ],
   examples: ["status", "status --watch", "status --json"],
@@ -35,7 +36,12 @@ export const status = command({
 });
 
 async function show(deployment: Deployment): Promise<void> {
-  print(statusLines(await deployment.status(), deployment, resultStyle()).join("\n"));
+  print(statusLines(await deployment.status(), deployment, resultStyle(), columns()).join("\n"));
+}
+
+/** Characters of a line, where a terminal shows it. */
+function columns(): number | undefined {
+  return process.stdout.isTTY === true ? process.stdout.columns : undefined;
 }
 
 /** Shows the status again and again; a terminal is cleared before, other outputs get a blank line. */
@@ -64,7 +70,7 @@ async function watchStatus(deployment: Deployment, json: boolean): Promise<void>
 }
 
 async function showNext(deployment: Deployment): Promise<void> {
-  const lines = statusLines(await deployment.status(), deployment, resultStyle());
+  const lines = statusLines(await deployment.status(), deployment, resultStyle(), columns());
   const isTerminal = process.stdout.isTTY === true && process.env.TERM !== "dumb";
   print(isTerminal ? `\u001b[H\u001b[2J${lines.join("\n")}` : `${lines.join("\n")}\n`);
 }

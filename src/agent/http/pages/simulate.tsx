@@ -99,69 +99,73 @@ function Simulated({
             {percent(share(unplaced.before))} before.
           </p>
         )}
-        <table>
-          <caption>Share of keys of each relay</caption>
-          <colgroup>
-            <col />
-            <col class="bar" />
-            <col />
-            <col />
-          </colgroup>
-          <thead>
-            <tr>
-              <th scope="col">Relay</th>
-              <th scope="col">After, of before</th>
-              <th scope="col" class="number">
-                Change
-              </th>
-              <th scope="col" class="number">
-                By weight
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {relays.map(({ rid, before, after, expectedAfter }) => (
-              <tr>
-                <th scope="row">
-                  <bdi>{ridText(rid) || "(empty RID)"}</bdi>
-                </th>
-                <td>
-                  <ShareBar share={share(after)} expected={share(before)} scale={scale} />
-                </td>
-                <td class="number">{signed(share(after - before))}</td>
-                <td class="number quiet">{percent(share(expectedAfter))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-      {largest.length > 0 && (
-        <section class="card">
+        <div class="scroll">
           <table>
-            <caption>
-              {moves.length > MOST_MOVES
-                ? `The ${MOST_MOVES} largest of ${count(moves.length)} moves`
-                : "What moves where"}
-            </caption>
+            <caption>Share of keys of each relay</caption>
+            <colgroup>
+              <col />
+              <col class="bar" />
+              <col />
+              <col />
+            </colgroup>
             <thead>
               <tr>
-                <th scope="col">From</th>
-                <th scope="col">To</th>
+                <th scope="col">Relay</th>
+                <th scope="col">After, of before</th>
                 <th scope="col" class="number">
-                  Share of keys
+                  Change
+                </th>
+                <th scope="col" class="number">
+                  By weight
                 </th>
               </tr>
             </thead>
             <tbody>
-              {largest.map(({ from, to, keys: moving }) => (
+              {relays.map(({ rid, before, after, expectedAfter }) => (
                 <tr>
-                  <td>{nameOf(from)}</td>
-                  <td>{nameOf(to)}</td>
-                  <td class="number">{percent(share(moving))}</td>
+                  <th scope="row">
+                    <bdi>{ridText(rid) || "(empty RID)"}</bdi>
+                  </th>
+                  <td>
+                    <ShareBar share={share(after)} expected={share(before)} scale={scale} />
+                  </td>
+                  <td class="number">{signed(share(after - before))}</td>
+                  <td class="number quiet">{percent(share(expectedAfter))}</td>
                 </tr>
               ))}
             </tbody>
           </table>
+        </div>
+      </section>
+      {largest.length > 0 && (
+        <section class="card">
+          <div class="scroll">
+            <table>
+              <caption>
+                {moves.length > MOST_MOVES
+                  ? `The ${MOST_MOVES} largest of ${count(moves.length)} moves`
+                  : "What moves where"}
+              </caption>
+              <thead>
+                <tr>
+                  <th scope="col">From</th>
+                  <th scope="col">To</th>
+                  <th scope="col" class="number">
+                    Share of keys
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {largest.map(({ from, to, keys: moving }) => (
+                  <tr>
+                    <td>{nameOf(from)}</td>
+                    <td>{nameOf(to)}</td>
+                    <td class="number">{percent(share(moving))}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
         </section>
       )}
     </>
