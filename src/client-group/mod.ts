@@ -1,0 +1,21 @@
+/**
+ * Client groups on shared HTTP/2 and HTTP/3 connections: what both sides have to decide, without
+ * input or output. Time, randomness and what was on the wire come as arguments.
+ *
+ * @module
+ */
+
+export type { ErrorName, HttpVersion } from "./error-codes.ts";
+export { errorCodes, http2ErrorCodes } from "./error-codes.ts";
+export type { ClientGroupErrorCode } from "./errors.ts";
+export { ClientGroupError, GroupConnectionError } from "./errors.ts";
+export type { FieldLine } from "./field.ts";
+export {
+  CLIENT_GROUP,
+  clientGroupOf,
+  formatClientGroup,
+  parseClientGroup,
+  withClientGroup,
+  withoutClientGroup,
+} from "./field.ts";
+export { isIdentifier, MAX_IDENTIFIER } from "./identifier.ts";
