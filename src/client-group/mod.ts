@@ -19,3 +19,5 @@ export {
   withoutClientGroup,
 } from "./field.ts";
 export { isIdentifier, MAX_IDENTIFIER } from "./identifier.ts";
+export type { IdentifierTableOptions, RandomUint32 } from "./identifier-table.ts";
+export { IdentifierTable, secureRandomUint32 } from "./identifier-table.ts";
