@@ -5,6 +5,8 @@
  * @module
  */
 
+export type { CodePoints, VersionCodePoints } from "./code-points.ts";
+export { codePointsWith, defaultCodePoints, settingName } from "./code-points.ts";
 export type { ErrorName, HttpVersion } from "./error-codes.ts";
 export { errorCodes, http2ErrorCodes } from "./error-codes.ts";
 export type { ClientGroupErrorCode } from "./errors.ts";
@@ -18,6 +20,14 @@ export {
   withClientGroup,
   withoutClientGroup,
 } from "./field.ts";
+export type { GroupAdmissionOptions } from "./group-admission.ts";
+export { GroupAdmission } from "./group-admission.ts";
 export { isIdentifier, MAX_IDENTIFIER } from "./identifier.ts";
 export type { IdentifierTableOptions, RandomUint32 } from "./identifier-table.ts";
 export { IdentifierTable, secureRandomUint32 } from "./identifier-table.ts";
+export type {
+  IntermediarySettingsOptions,
+  OriginSettingsOptions,
+  SettingPairs,
+} from "./settings.ts";
+export { IntermediarySettings, OriginSettings, offerSettings } from "./settings.ts";

@@ -1,0 +1,91 @@
+/**
+ * How many client groups a connection carries at a time.
+ *
+ * @module
+ */
+
+import { ClientGroupError } from "./errors.ts";
+import type { IntermediarySettings } from "./settings.ts";
+
+export interface GroupAdmissionOptions {
+  /**
+   * Whether a connection to an origin that does not implement the draft is shared all the same; true
+   * by default (CG-PROC-7).
+   */
+  readonly shareUnsupported?: boolean;
+}
+
+/**
+ * Which groups may have a request sent on one connection, by its policy. Stream limits and LIMIT
+ * are for others to watch (CG-S11).
+ *
+ * @typeParam Group what stands for a client group, compared as keys of a `Map`
+ */
+export class GroupAdmission<Group> {
+  readonly #settings: Pick<IntermediarySettings, "support" | "policy">;
+  readonly #shareUnsupported: boolean;
+  /** The group whose request was the first here: it holds a reserved connection for life. */
+  #first: { readonly group: Group } | undefined;
+  /** Requests in progress by group; groups without any are not there. */
+  readonly #inProgress = new Map<Group, number>();
+
+  constructor(
+    settings: Pick<IntermediarySettings, "support" | "policy">,
+    { shareUnsupported = true }: GroupAdmissionOptions = {},
+  ) {
+    this.#settings = settings;
+    this.#shareUnsupported = shareUnsupported;
+  }
+
+  /** How many groups have a request in progress. */
+  get groupsInProgress(): number {
+    return this.#inProgress.size;
+  }
+
+  /**
+   * Whether a request of `group` may be sent now.
+   *
+   * Before the origin's first SETTINGS frame that is the first group ever and no other, even if its
+   * requests have ended (CG-PROC-4, CG-S5). Under policy 1 it stays so for life (CG-SET-11, CG-A1);
+   * under policy N, groups in progress are counted (CG-PROC-8); under 0, anyone (CG-SET-10).
+   */
+  admits(group: Group): boolean {
+    const { support, policy } = this.#settings;
+    if (support === "not-offered") return true;
+    if (support === "awaited") return this.#isFirst(group);
+    if (support === "unsupported") return this.#shareUnsupported || this.#isFirst(group);
+    if (policy === undefined || policy === 0n) return true;
+    if (policy === 1n) return this.#isFirst(group);
+    return this.#inProgress.has(group) || BigInt(this.#inProgress.size) < policy;
+  }
+
+  /**
+   * A request of `group` is sent.
+   *
+   * @returns whether it was admitted; where not, nothing has changed
+   */
+  start(group: Group): boolean {
+    if (!this.admits(group)) return false;
+    this.#first ??= { group };
+    this.#inProgress.set(group, (this.#inProgress.get(group) ?? 0) + 1);
+    return true;
+  }
+
+  /**
+   * A request of `group` that was started has ended.
+   *
+   * @throws {ClientGroupError} OUT_OF_ORDER where it has none in progress
+   */
+  end(group: Group): void {
+    const count = this.#inProgress.get(group);
+    if (count === undefined) {
+      throw new ClientGroupError("OUT_OF_ORDER", "the group has no request in progress here");
+    }
+    if (count === 1) this.#inProgress.delete(group);
+    else this.#inProgress.set(group, count - 1);
+  }
+
+  #isFirst(group: Group): boolean {
+    return this.#first === undefined || this.#first.group === group;
+  }
+}
