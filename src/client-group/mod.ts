@@ -20,8 +20,19 @@ export {
   withClientGroup,
   withoutClientGroup,
 } from "./field.ts";
+export type { GroupAction } from "./group-action.ts";
+export { actionOf, controlOf, groupActions, MAX_BLOCK_SECONDS } from "./group-action.ts";
 export type { GroupAdmissionOptions } from "./group-admission.ts";
 export { GroupAdmission } from "./group-admission.ts";
+export type { GroupControl, GroupControlArrival } from "./group-control.ts";
+export {
+  decodeGroupControl,
+  encodeGroupControl,
+  encodeGroupControlFrame,
+  groupControlUnexpected,
+  largestBoundary,
+  receiveGroupControl,
+} from "./group-control.ts";
 export { isIdentifier, MAX_IDENTIFIER } from "./identifier.ts";
 export type { IdentifierTableOptions, RandomUint32 } from "./identifier-table.ts";
 export { IdentifierTable, secureRandomUint32 } from "./identifier-table.ts";
