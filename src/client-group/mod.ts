@@ -9,6 +9,8 @@ export type { CodePoints, VersionCodePoints } from "./code-points.ts";
 export { codePointsWith, defaultCodePoints, settingName } from "./code-points.ts";
 export type { ErrorName, HttpVersion } from "./error-codes.ts";
 export { errorCodes, http2ErrorCodes } from "./error-codes.ts";
+export type { StreamOutcome } from "./error-translation.ts";
+export { resetCode, resetName, translateResetCode } from "./error-translation.ts";
 export type { ClientGroupErrorCode } from "./errors.ts";
 export { ClientGroupError, GroupConnectionError } from "./errors.ts";
 export type { FieldLine } from "./field.ts";
@@ -36,6 +38,8 @@ export {
 export { isIdentifier, MAX_IDENTIFIER } from "./identifier.ts";
 export type { IdentifierTableOptions, RandomUint32 } from "./identifier-table.ts";
 export { IdentifierTable, secureRandomUint32 } from "./identifier-table.ts";
+export type { BlockScope, OriginAttributes, OriginKey, RestrictionScope } from "./origin-key.ts";
+export { originKey, restrictionScope } from "./origin-key.ts";
 export type {
   IntermediarySettingsOptions,
   OriginSettingsOptions,
