@@ -26,6 +26,10 @@ export class GroupAdmission<Group> {
   readonly #shareUnsupported: boolean;
   /** The group whose request was the first here: it holds a reserved connection for life. */
   #first: { readonly group: Group } | undefined;
+  /** Whether a request of another group than the first was ever started here. */
+  #mixed = false;
+  /** Whether the first group has the connection for itself. */
+  #reserved = false;
   /** Requests in progress by group; groups without any are not there. */
   readonly #inProgress = new Map<Group, number>();
 
@@ -42,6 +46,11 @@ export class GroupAdmission<Group> {
     return this.#inProgress.size;
   }
 
+  /** How many requests of `group` are in progress. */
+  inProgress(group: Group): number {
+    return this.#inProgress.get(group) ?? 0;
+  }
+
   /**
    * Whether a request of `group` may be sent now.
    *
@@ -50,6 +59,7 @@ export class GroupAdmission<Group> {
    * under policy N, groups in progress are counted (CG-PROC-8); under 0, anyone (CG-SET-10).
    */
   admits(group: Group): boolean {
+    if (this.#reserved) return this.#isFirst(group);
     const { support, policy } = this.#settings;
     if (support === "not-offered") return true;
     if (support === "awaited") return this.#isFirst(group);
@@ -67,6 +77,7 @@ export class GroupAdmission<Group> {
   start(group: Group): boolean {
     if (!this.admits(group)) return false;
     this.#first ??= { group };
+    if (this.#first.group !== group) this.#mixed = true;
     this.#inProgress.set(group, (this.#inProgress.get(group) ?? 0) + 1);
     return true;
   }
@@ -83,6 +94,23 @@ export class GroupAdmission<Group> {
     }
     if (count === 1) this.#inProgress.delete(group);
     else this.#inProgress.set(group, count - 1);
+  }
+
+  /** Whether no other group ever had a request here. */
+  isFreeOfOthers(group: Group): boolean {
+    return !this.#mixed && this.#isFirst(group);
+  }
+
+  /**
+   * Keeps the connection for `group` alone, for life (CG-GOAWAY-4).
+   *
+   * @returns whether it could be: no other group ever had a request here
+   */
+  reserve(group: Group): boolean {
+    if (!this.isFreeOfOthers(group)) return false;
+    this.#first ??= { group };
+    this.#reserved = true;
+    return true;
   }
 
   #isFirst(group: Group): boolean {

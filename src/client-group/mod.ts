@@ -5,6 +5,7 @@
  * @module
  */
 
+export { isUnprocessed, lowerBoundary, openBoundary } from "./boundary.ts";
 export type { CodePoints, VersionCodePoints } from "./code-points.ts";
 export { codePointsWith, defaultCodePoints, settingName } from "./code-points.ts";
 export type { ErrorName, HttpVersion } from "./error-codes.ts";
@@ -40,9 +41,18 @@ export type { IdentifierTableOptions, RandomUint32 } from "./identifier-table.ts
 export { IdentifierTable, secureRandomUint32 } from "./identifier-table.ts";
 export type { BlockScope, OriginAttributes, OriginKey, RestrictionScope } from "./origin-key.ts";
 export { originKey, restrictionScope } from "./origin-key.ts";
+export type { RestrictionsOptions, Verdict } from "./restrictions.ts";
+export { Restrictions } from "./restrictions.ts";
 export type {
   IntermediarySettingsOptions,
   OriginSettingsOptions,
   SettingPairs,
 } from "./settings.ts";
 export { IntermediarySettings, OriginSettings, offerSettings } from "./settings.ts";
+export type {
+  ConnectionState,
+  GroupEffect,
+  Placing,
+  SharedConnectionOptions,
+} from "./shared-connection.ts";
+export { SharedConnection } from "./shared-connection.ts";

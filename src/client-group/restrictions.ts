@@ -1,0 +1,226 @@
+/**
+ * What an origin has imposed on clients: BLOCK and LIMIT, and connections of their own.
+ *
+ * @module
+ */
+
+import { ClientGroupError } from "./errors.ts";
+import { MAX_BLOCK_SECONDS } from "./group-action.ts";
+import type { OriginKey, RestrictionScope } from "./origin-key.ts";
+
+export interface RestrictionsOptions {
+  /** Milliseconds on a clock that never goes back (CG-S39). */
+  readonly now: () => number;
+  /** No BLOCK is honoured for longer, in seconds (CG-SEC-8); a day by default. */
+  readonly longestBlock?: number;
+}
+
+/** Whether a request may go to the origin now. */
+export type Verdict = "free" | "blocked" | "limited";
+
+interface Entry {
+  /** Milliseconds on the clock. */
+  blockedUntil: number | undefined;
+  limit: number | undefined;
+  inProgress: number;
+  queued: number;
+}
+
+/** Fewer entries than this are not worth looking through for those that mean nothing any more. */
+const fewEntries = 64;
+
+/**
+ * BLOCK and LIMIT of every client, wherever its requests go: they follow it over all connections of
+ * a scope (CG-ACT-6), and touch no other scope (CG-SEC-6). Memory is bounded by what is in progress,
+ * queued or blocked.
+ *
+ * @typeParam Client what stands for a client group, the same on all connections; compared as keys of
+ *   a `Map`
+ */
+export class Restrictions<Client> {
+  readonly #now: () => number;
+  readonly #longestBlock: number;
+  readonly #entries = new Map<RestrictionScope, Map<Client, Entry>>();
+  readonly #alone = new Map<Client, Set<OriginKey>>();
+  #size = 0;
+  #sweepAt = fewEntries;
+
+  /** @throws {ClientGroupError} INVALID_CONFIGURATION where `longestBlock` is not in 1..86400 */
+  constructor({ now, longestBlock = MAX_BLOCK_SECONDS }: RestrictionsOptions) {
+    if (!(longestBlock >= 1 && longestBlock <= MAX_BLOCK_SECONDS)) {
+      throw new ClientGroupError(
+        "INVALID_CONFIGURATION",
+        "the longest BLOCK has to be 1 to 86400 seconds",
+      );
+    }
+    this.#now = now;
+    this.#longestBlock = longestBlock;
+  }
+
+  /** How many pairs of client and scope are kept. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** BLOCK from now on; it replaces the one in force (CG-BLOCK-5) and no LIMIT (CG-A13). */
+  block(client: Client, scope: RestrictionScope, seconds: number): void {
+    const entry = this.#entryFor(client, scope);
+    entry.blockedUntil = this.#now() + Math.min(seconds, this.#longestBlock) * 1_000;
+  }
+
+  /**
+   * LIMIT from now on; the latest wins (CG-LIMIT-6). It lasts while the client has requests in
+   * progress or queued (CG-LIMIT-5, CG-A20), so that for a client without any it ends as it begins.
+   */
+  limit(client: Client, scope: RestrictionScope, requests: number): void {
+    const entry = this.#entry(client, scope);
+    if (entry !== undefined && entry.inProgress + entry.queued > 0) entry.limit = requests;
+  }
+
+  /** Ends BLOCK and LIMIT (CG-CLEAR-1), nothing else (CG-CLEAR-3); without them nothing (CG-S48). */
+  clear(client: Client, scope: RestrictionScope): void {
+    const entry = this.#entry(client, scope);
+    if (entry === undefined) return;
+    entry.blockedUntil = undefined;
+    entry.limit = undefined;
+    this.#dropIfEmpty(client, scope, entry);
+  }
+
+  /**
+   * Seconds until the BLOCK ends, rounded up, as Retry-After says them (CG-BLOCK-2); 0 where there is
+   * none.
+   */
+  secondsBlocked(client: Client, scope: RestrictionScope): number {
+    const until = this.#entry(client, scope)?.blockedUntil;
+    return until === undefined ? 0 : Math.max(0, Math.ceil((until - this.#now()) / 1_000));
+  }
+
+  /** The LIMIT in force; `undefined` for none. */
+  limitOf(client: Client, scope: RestrictionScope): number | undefined {
+    return this.#entry(client, scope)?.limit;
+  }
+
+  /** The client's requests in progress in the scope, over all connections. */
+  inProgress(client: Client, scope: RestrictionScope): number {
+    return this.#entry(client, scope)?.inProgress ?? 0;
+  }
+
+  /** Whether a further request may go to the origin. Those in progress go on (CG-BLOCK-3, CG-S41). */
+  judge(client: Client, scope: RestrictionScope): Verdict {
+    const entry = this.#entry(client, scope);
+    if (entry === undefined) return "free";
+    if (entry.blockedUntil !== undefined && this.#now() < entry.blockedUntil) return "blocked";
+    return entry.limit !== undefined && entry.inProgress >= entry.limit ? "limited" : "free";
+  }
+
+  /**
+   * A request goes to the origin.
+   *
+   * @param from `queue` where it was counted by {@link enqueue}
+   * @returns `free`; where it is anything else, nothing has changed
+   * @throws {ClientGroupError} OUT_OF_ORDER where no request of the client is queued
+   */
+  start(client: Client, scope: RestrictionScope, from: "fresh" | "queue" = "fresh"): Verdict {
+    if (from === "queue") this.#countedEntry(client, scope, "queued");
+    const verdict = this.judge(client, scope);
+    if (verdict !== "free") return verdict;
+    const entry = this.#entryFor(client, scope);
+    entry.inProgress++;
+    if (from === "queue") entry.queued--;
+    return verdict;
+  }
+
+  /**
+   * A request that was started has ended, in whatever way.
+   *
+   * @throws {ClientGroupError} OUT_OF_ORDER where none of the client is in progress
+   */
+  end(client: Client, scope: RestrictionScope): void {
+    const entry = this.#countedEntry(client, scope, "inProgress");
+    entry.inProgress--;
+    this.#dropIfEmpty(client, scope, entry);
+  }
+
+  /** A request waits; while it does, a LIMIT lasts (CG-S42). How many may wait is the queue's matter. */
+  enqueue(client: Client, scope: RestrictionScope): void {
+    this.#entryFor(client, scope).queued++;
+  }
+
+  /**
+   * A request that waited has been answered or given up, not started.
+   *
+   * @throws {ClientGroupError} OUT_OF_ORDER where none of the client is queued
+   */
+  dequeue(client: Client, scope: RestrictionScope): void {
+    const entry = this.#countedEntry(client, scope, "queued");
+    entry.queued--;
+    this.#dropIfEmpty(client, scope, entry);
+  }
+
+  /** From now on the client's requests for the key need a connection of their own (CG-GOAWAY-4). */
+  setAlone(client: Client, key: OriginKey): void {
+    const keys = this.#alone.get(client);
+    if (keys === undefined) this.#alone.set(client, new Set([key]));
+    else keys.add(key);
+  }
+
+  /** Whether they do. Nothing but {@link forget} undoes it (CG-S31, CG-A14). */
+  isAlone(client: Client, key: OriginKey): boolean {
+    return this.#alone.get(client)?.has(key) ?? false;
+  }
+
+  /**
+   * The client has no state left here. A BLOCK stays until it ends, for one that stands for the same
+   * client may return.
+   */
+  forget(client: Client): void {
+    this.#alone.delete(client);
+  }
+
+  #entry(client: Client, scope: RestrictionScope): Entry | undefined {
+    return this.#entries.get(scope)?.get(client);
+  }
+
+  #entryFor(client: Client, scope: RestrictionScope): Entry {
+    const found = this.#entry(client, scope);
+    if (found !== undefined) return found;
+    if (this.#size >= this.#sweepAt) this.#sweep();
+    let clients = this.#entries.get(scope);
+    if (clients === undefined) {
+      clients = new Map();
+      this.#entries.set(scope, clients);
+    }
+    const entry = { blockedUntil: undefined, limit: undefined, inProgress: 0, queued: 0 };
+    clients.set(client, entry);
+    this.#size++;
+    return entry;
+  }
+
+  #countedEntry(client: Client, scope: RestrictionScope, count: "inProgress" | "queued"): Entry {
+    const entry = this.#entry(client, scope);
+    if (entry !== undefined && entry[count] > 0) return entry;
+    throw new ClientGroupError(
+      "OUT_OF_ORDER",
+      `the client has no request ${count === "queued" ? "queued" : "in progress"} in this scope`,
+    );
+  }
+
+  /** Lets a LIMIT go with the last request, and the entry with the last thing in it. */
+  #dropIfEmpty(client: Client, scope: RestrictionScope, entry: Entry): void {
+    if (entry.inProgress + entry.queued > 0) return;
+    entry.limit = undefined;
+    if (entry.blockedUntil !== undefined && this.#now() < entry.blockedUntil) return;
+    const clients = this.#entries.get(scope);
+    if (!clients?.delete(client)) return;
+    this.#size--;
+    if (clients.size === 0) this.#entries.delete(scope);
+  }
+
+  /** Drops what only a BLOCK that has ended kept. */
+  #sweep(): void {
+    for (const [scope, clients] of this.#entries) {
+      for (const [client, entry] of clients) this.#dropIfEmpty(client, scope, entry);
+    }
+    this.#sweepAt = Math.max(fewEntries, 2 * this.#size);
+  }
+}
