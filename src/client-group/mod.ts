@@ -43,6 +43,8 @@ export type { BlockScope, OriginAttributes, OriginKey, RestrictionScope } from "
 export { originKey, restrictionScope } from "./origin-key.ts";
 export type { RestrictionsOptions, Verdict } from "./restrictions.ts";
 export { Restrictions } from "./restrictions.ts";
+export type { RequestProgress, RetryDecision, RetryRules, StreamEnd } from "./retry.ts";
+export { decideRetry } from "./retry.ts";
 export type {
   IntermediarySettingsOptions,
   OriginSettingsOptions,
