@@ -39,6 +39,8 @@ export {
 export { isIdentifier, MAX_IDENTIFIER } from "./identifier.ts";
 export type { IdentifierTableOptions, RandomUint32 } from "./identifier-table.ts";
 export { IdentifierTable, secureRandomUint32 } from "./identifier-table.ts";
+export type { GoawayOptions, OriginGroupsOptions } from "./origin-groups.ts";
+export { OriginGroups } from "./origin-groups.ts";
 export type { BlockScope, OriginAttributes, OriginKey, RestrictionScope } from "./origin-key.ts";
 export { originKey, restrictionScope } from "./origin-key.ts";
 export type { RestrictionsOptions, Verdict } from "./restrictions.ts";
