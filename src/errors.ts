@@ -22,3 +22,8 @@ export class YardmasterError extends Error {
     this.code = code;
   }
 }
+
+/** What a thrown value says of itself; it need not be an error. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { type Context, Hono } from "hono";
-import { YardmasterError } from "../src/errors.ts";
+import { messageOf, YardmasterError } from "../src/errors.ts";
 import {
   listenForSessions,
   type SessionListenerOptions,
@@ -165,7 +165,7 @@ async function listenForRequests(platform: Platform, listen: ListenSettings, app
   try {
     return await platform.listen(listen, app);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new ConfigurationError(
       `HOST and PORT: cannot listen on ${listen.hostname}:${listen.port}: ${reason}`,
       { cause },

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { equalBytes, toHex, utf8 } from "../bytes.ts";
+import { equalBytes, utf8 } from "../bytes.ts";
+import { sha256Hex } from "../digest.ts";
 import {
   currentKey,
   DEFAULT_MAXIMUM_BYTES,
@@ -363,15 +364,9 @@ function faultOf(look: Look): { fault?: string } {
   return { fault: `the current snapshot is not usable: ${look.message} (${look.code})` };
 }
 
-/** SHA-256 in lower-case hexadecimal. */
-export async function sha256(bytes: Uint8Array): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
-  return toHex(new Uint8Array(digest));
-}
-
 /** The digest of a snapshot's contents without its version: equal for repetitions. */
 export function contentsDigest(snapshot: Snapshot): Promise<string> {
-  return sha256(encodeSnapshot({ ...snapshot, version: 0 }));
+  return sha256Hex(encodeSnapshot({ ...snapshot, version: 0 }));
 }
 
 /** A record as the store has it. */

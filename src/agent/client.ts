@@ -4,8 +4,8 @@
  * @module
  */
 
-import { toHex } from "../bytes.ts";
-import { YardmasterError, type YardmasterErrorOptions } from "../errors.ts";
+import { sha256Hex } from "../digest.ts";
+import { messageOf, YardmasterError, type YardmasterErrorOptions } from "../errors.ts";
 import { agentBase, type Fetch, ReportError, readBody } from "../report/mod.ts";
 import {
   encodeSnapshot,
@@ -144,7 +144,7 @@ export class AgentClient {
     const json = typeof pool === "string" ? JSON.parse(pool) : pool;
     return this.#act(reason, json, async (newVersion) => ({
       type: "publish",
-      digest: await sha256(encodeSnapshot({ ...snapshot, version: newVersion })),
+      digest: await sha256Hex(encodeSnapshot({ ...snapshot, version: newVersion })),
     }));
   }
 
@@ -209,7 +209,7 @@ export class AgentClient {
       });
       body = await readBody(response, LARGEST_ANSWER);
     } catch (cause) {
-      const detail = `${this.#base}: no answer: ${causeText(cause)}`;
+      const detail = `${this.#base}: no answer: ${messageOf(cause)}`;
       throw new AgentRefusal(0, { code: "UNREACHABLE", detail }, { cause });
     }
     const value = body && jsonOf(body);
@@ -218,10 +218,6 @@ export class AgentClient {
     const detail = `${this.#base} does not answer like an agent: HTTP status ${response.status}`;
     throw new AgentRefusal(0, { code: "NO_AGENT", detail });
   }
-}
-
-function causeText(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
@@ -235,9 +231,4 @@ function jsonOf(bytes: Uint8Array): unknown {
 function isRefusal(value: unknown): value is RefusalDetails {
   const { code, detail } = (value ?? {}) as Partial<RefusalDetails>;
   return typeof code === "string" && typeof detail === "string";
-}
-
-async function sha256(bytes: Uint8Array): Promise<string> {
-  const input = bytes as Uint8Array<ArrayBuffer>;
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", input)));
 }

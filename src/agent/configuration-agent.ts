@@ -6,6 +6,8 @@
  */
 
 import { toHex } from "../bytes.ts";
+import { sha256Hex } from "../digest.ts";
+import { messageOf } from "../errors.ts";
 import { encodeSnapshot, SnapshotError, verifySnapshot } from "../snapshot/mod.ts";
 import type { ActionType, Authority, OperatorAction } from "./action.ts";
 import { claimedSigner, claimedType, type VerifiedAction, verifyAction } from "./action.ts";
@@ -21,7 +23,7 @@ import type {
 import { agentSettings, type FullSettings } from "./agent-options.ts";
 import type { Alarm } from "./alarm.ts";
 import { AlarmBoard } from "./alarm-board.ts";
-import { contentsDigest, sha256 } from "./archive.ts";
+import { contentsDigest } from "./archive.ts";
 import { authorize, type Grant } from "./authorization.ts";
 import { afterPool, afterRequest, afterRollback } from "./change.ts";
 import { type SigningClock, signingClock } from "./clock.ts";
@@ -207,7 +209,7 @@ class ConfigurationAgent implements Agent {
       if (grant.action?.type === "publish") {
         this.#requireNext(grant.action.newVersion);
         const signedFor = { ...parsed.snapshot, version: grant.action.newVersion };
-        await requireDigest(grant.action.digest, await sha256(encodeSnapshot(signedFor)));
+        await requireDigest(grant.action.digest, await sha256Hex(encodeSnapshot(signedFor)));
       } else if (version !== undefined && authority.kind !== "local") {
         this.#requireNext(version);
       }
@@ -628,7 +630,7 @@ class ConfigurationAgent implements Agent {
     // That the lease is gone, and that the store does not answer, has alarms of its own.
     if (error instanceof AgentError && error.code === "NOT_PUBLISHING") return;
     if (error instanceof AgentError && error.cause !== undefined) return;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     this.#alarms.raise("PUBLISHING_FAILED", message);
   }
 

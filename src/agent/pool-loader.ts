@@ -4,6 +4,7 @@
  * @module
  */
 
+import { messageOf } from "../errors.ts";
 import { SnapshotError } from "../snapshot/mod.ts";
 import type { Agent } from "./agent.ts";
 import type { AgentConfig } from "./config.ts";
@@ -103,8 +104,4 @@ export function poolLoader(
       } else if (putOff) void loadFirst();
     },
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@
  */
 
 import { toHex } from "../bytes.ts";
+import { messageOf } from "../errors.ts";
 import { createAgentMetrics } from "../metrics/mod.ts";
 import type { Snapshot, Timers } from "../snapshot/mod.ts";
 import { openWritableStore } from "../store/open.ts";
@@ -181,8 +182,4 @@ function relayCheck(agent: Agent): (rid: string) => boolean {
     }
     return rids.has(rid);
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-import { YardmasterError } from "../errors.ts";
+import { messageOf, YardmasterError } from "../errors.ts";
 import type { AgentListen } from "./config.ts";
 
 /** A socket that answers. */
@@ -67,7 +67,7 @@ export function serve(listen: AgentListen, fetch: Fetch): AgentListener {
       return { url: urlAt(server.port), close: () => server.stop(true) };
     }
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new YardmasterError("LISTEN_FAILED", `listen: ${hostname}:${port}: ${reason}`, { cause });
   }
   throw new YardmasterError("LISTEN_FAILED", "an agent runs on Bun or Deno");

@@ -4,7 +4,6 @@
  * @module
  */
 
-import { sha256 } from "../agent/archive.ts";
 import {
   type Agent,
   AgentError,
@@ -15,6 +14,7 @@ import {
   type Published,
   signAction,
 } from "../agent/mod.ts";
+import { sha256Hex } from "../digest.ts";
 import { encodeSnapshot, type SigningKey, type Snapshot } from "../snapshot/mod.ts";
 import { InputError } from "./errors.ts";
 import { type Home, readSigningKey, readTrustedKeys } from "./home.ts";
@@ -125,6 +125,6 @@ export function publishAction(
 ): (newVersion: number) => Promise<OperatorRequest> {
   return async (version) => ({
     type: "publish",
-    digest: await sha256(encodeSnapshot({ ...snapshot, version })),
+    digest: await sha256Hex(encodeSnapshot({ ...snapshot, version })),
   });
 }

@@ -5,6 +5,7 @@
  */
 
 import { utf8 } from "../bytes.ts";
+import { messageOf } from "../errors.ts";
 import { tell } from "../hook.ts";
 import {
   drafts as allDrafts,
@@ -289,7 +290,7 @@ function sessionOpener(
       const own = uri === serviceUri ? forAll : { ...forAll, idleTime };
       return new ClientSession(uri, transport, own);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       onEvent({ type: "unreachable", uri, reason });
       throw error;
     }

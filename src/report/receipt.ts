@@ -5,7 +5,8 @@
  * @module
  */
 
-import { toHex, utf8 } from "../bytes.ts";
+import { utf8 } from "../bytes.ts";
+import { sha256Hex } from "../digest.ts";
 import type { SigningKey, TrustedKeys } from "../snapshot/mod.ts";
 import { ClaimsFault, digestPattern, readInteger, readMembers, readText } from "./claims.ts";
 import { ReportError } from "./errors.ts";
@@ -35,9 +36,8 @@ const receiptType = "moq-lb-receipt+jwt";
 export const maximumReceiptLength = 2048;
 
 /** SHA-256 of a signed report, as receipts name it. */
-export async function reportDigest(jws: string): Promise<string> {
-  const bytes = utf8(jws) as Uint8Array<ArrayBuffer>;
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+export function reportDigest(jws: string): Promise<string> {
+  return sha256Hex(utf8(jws));
 }
 
 /** @param key the one that the agent signs snapshots with */

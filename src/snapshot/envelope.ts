@@ -8,7 +8,8 @@
  * @module
  */
 
-import { concatBytes, toHex, utf8 } from "../bytes.ts";
+import { concatBytes, utf8 } from "../bytes.ts";
+import { sha256Hex } from "../digest.ts";
 import { CborError, type CborItem, cborItems, decodeCbor, encodeCbor } from "./cbor.ts";
 import { envelopeTooLarge, SnapshotError } from "./errors.ts";
 import type { SigningKey, TrustedKeys } from "./keys.ts";
@@ -121,7 +122,7 @@ export async function verifySnapshot(
   }
   const { ownServiceUris } = options;
   const snapshot = decodeSnapshot(payload, ownServiceUris === undefined ? {} : { ownServiceUris });
-  const digest = toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", payload)));
+  const digest = await sha256Hex(payload);
   return { snapshot, signedAt, kid, digest };
 }
 

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { messageOf } from "../errors.ts";
 import { SessionRefused } from "../http3/webtransport-refused.ts";
 import { drafts as allDrafts, type Draft, draftName } from "../moqt/mod.ts";
 import { QuicError } from "../quic/errors.ts";
@@ -229,7 +230,7 @@ async function dialHttp3(dialling: Dialling): Promise<Transport> {
     return webTransportTransport(session);
   } catch (cause) {
     connection.close();
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     throw new QuicError("CONNECT_FAILED", `no session with ${url.host}: ${why}`, { cause });
   } finally {
     clearTimeout(timer);

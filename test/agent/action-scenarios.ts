@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
-import { sha256 } from "../../src/agent/archive.ts";
 import { agentApp } from "../../src/agent/http/app.ts";
 import {
   type AgentError,
@@ -13,6 +12,7 @@ import {
   verifyOperatorToken,
 } from "../../src/agent/mod.ts";
 import { simulate } from "../../src/agent/simulate.ts";
+import { sha256Hex } from "../../src/digest.ts";
 import { encodeSnapshot, SnapshotError } from "../../src/snapshot/mod.ts";
 import {
   act,
@@ -44,7 +44,7 @@ async function published(settings: Parameters<typeof startedOn>[1] = {}) {
 async function publishSigned(on: Bed, running: Running, json: object): Promise<Published> {
   const newVersion = (running.agent.current?.version ?? 0) + 1;
   const snapshot = { ...parsePool(json).snapshot, version: newVersion };
-  const digest = await sha256(encodeSnapshot(snapshot));
+  const digest = await sha256Hex(encodeSnapshot(snapshot));
   const { authority } = await signed(running, on.ann, { type: "publish", digest });
   return running.machine.during(running.agent.publish(json, authority));
 }
@@ -356,7 +356,9 @@ export function actionScenarios(): void {
 
     test("takes the signature for exactly these contents [LB-SEC-5] [LB-SEC-6]", async () => {
       const { on, running, agent } = await published({ operatorSignatures: new Set(["publish"]) });
-      const digest = await sha256(encodeSnapshot({ ...parsePool(pool(4)).snapshot, version: 3 }));
+      const digest = await sha256Hex(
+        encodeSnapshot({ ...parsePool(pool(4)).snapshot, version: 3 }),
+      );
       const { authority } = await signed(running, on.ann, { type: "publish", digest });
       const other = agent.publish(pool(5), authority);
       assert.equal((await refusal(running, other)).code, "DIGEST_MISMATCH");

@@ -5,10 +5,10 @@
  */
 
 import { isIP } from "node:net";
+import { messageOf } from "../../errors.ts";
 import type { QuicConnection } from "../connection.ts";
 import { QuicError } from "../errors.ts";
 import { type ConnectQuicOptions, checkAlpn } from "../options.ts";
-import { messageOf } from "./close.ts";
 import { DenoConnection } from "./connection.ts";
 import {
   type DenoConnectOptions,

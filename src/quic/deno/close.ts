@@ -4,6 +4,7 @@
  * @module
  */
 
+import { messageOf } from "../../errors.ts";
 import type { QuicClose } from "../connection.ts";
 import { type QuicError, StreamReset, StreamStopped } from "../errors.ts";
 import type { DenoCloseInfo } from "./runtime.ts";
@@ -39,8 +40,4 @@ export function streamError(error: unknown): QuicError | undefined {
   if (found === null) return undefined;
   const code = BigInt(found[2] as string);
   return found[1] === "stream reset" ? new StreamReset(code) : new StreamStopped(code);
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

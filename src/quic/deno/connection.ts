@@ -4,11 +4,12 @@
  * @module
  */
 
+import { messageOf } from "../../errors.ts";
 import { Arrivals } from "../arrivals.ts";
 import { checkCode } from "../code.ts";
 import type { QuicClose, QuicConnection, QuicStream, QuicStreamKind } from "../connection.ts";
 import { QuicClosed, QuicError } from "../errors.ts";
-import { applicationClose, messageOf, transportClose } from "./close.ts";
+import { applicationClose, transportClose } from "./close.ts";
 import type { DenoQuicConnection, DenoReceiveStream, DenoSendStream } from "./runtime.ts";
 import { DenoStream, type StreamOwner } from "./stream.ts";
 

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { messageOf } from "../../errors.ts";
 import { Admission } from "../admission.ts";
 import { Arrivals } from "../arrivals.ts";
 import { checkCertificate } from "../certificate.ts";
@@ -11,7 +12,6 @@ import type { Certificate, QuicConnection, QuicServer } from "../connection.ts";
 import { QuicError } from "../errors.ts";
 import { admissionSettings, checkAlpn, type ListenQuicOptions } from "../options.ts";
 import { RefusalReport } from "../refusal-report.ts";
-import { messageOf } from "./close.ts";
 import { DenoConnection } from "./connection.ts";
 import {
   type DenoCloseInfo,
