@@ -1,7 +1,6 @@
-import { agentOptions, reasonOf, reasonOption, whereDetails } from "../agent-options.ts";
-import { printChanged } from "../changed.ts";
+import { whereDetails } from "../agent-options.ts";
+import { actionOptions, carryOut } from "../changed.ts";
 import { command } from "../command.ts";
-import { openDeployment } from "../open-deployment.ts";
 import { readRid, ridArgument } from "../rid-argument.ts";
 
 /** `yard drain`: planned removal begins here (LB-RESIZE-6). */
@@ -10,9 +9,7 @@ export const drain = command({
   summary: "take a relay out of placement, planned",
   args: {
     rid: ridArgument,
-    ...reasonOption,
-    ...agentOptions,
-    json: { type: "boolean", description: "print the new version, its digest and kid as JSON" },
+    ...actionOptions,
   },
   details: [
     "Draining: requests that come go elsewhere, those that are open stay until clients return or the\n" +
@@ -20,11 +17,8 @@ export const drain = command({
     whereDetails,
   ],
   examples: ['drain r2 --reason "kernel update"', "drain relay.2d1", "drain hex:ff00"],
-  async run({ rid: text, reason, json, ...where }) {
-    const rid = readRid(text);
-    const why = reasonOf(reason);
-    const deployment = await openDeployment(where);
-    printChanged(await deployment.act({ type: "drain", rid }, why), deployment, json);
+  async run({ rid, ...values }) {
+    await carryOut({ type: "drain", rid: readRid(rid) }, values);
     return undefined;
   },
 });

@@ -1,11 +1,10 @@
-import { agentOptions, reasonOf, reasonOption, whereDetails } from "../agent-options.ts";
-import { printChanged } from "../changed.ts";
+import { whereDetails } from "../agent-options.ts";
+import { actionOptions, carryOut } from "../changed.ts";
 import { command } from "../command.ts";
 import { UsageError } from "../errors.ts";
-import { openDeployment } from "../open-deployment.ts";
 import { readRid, ridArgument } from "../rid-argument.ts";
 
-const values = ["healthy", "unhealthy", "auto"] as const;
+const states = ["healthy", "unhealthy", "auto"] as const;
 
 /** `yard health`: an operator knows better than probes. */
 export const health = command({
@@ -17,20 +16,14 @@ export const health = command({
       type: "positional",
       description: "healthy or unhealthy fix it; auto lets probes and the pool decide again",
     },
-    ...reasonOption,
-    ...agentOptions,
-    json: { type: "boolean", description: "print the new version, its digest and kid as JSON" },
+    ...actionOptions,
   },
   details: ["The cap on what probes may take out does not hold for operators.", whereDetails],
   examples: ['health r2 unhealthy --reason "wrong certificate"', "health r2 auto"],
-  async run({ rid: text, health: wanted, reason, json, ...where }) {
-    const value = values.find((known) => known === wanted);
-    if (value === undefined) throw new UsageError(`HEALTH has to be one of ${values.join(", ")}`);
-    const rid = readRid(text);
-    const why = reasonOf(reason);
-    const deployment = await openDeployment(where);
-    const changed = await deployment.act({ type: "health", rid, health: value }, why);
-    printChanged(changed, deployment, json);
+  async run({ rid: text, health: wanted, ...values }) {
+    const value = states.find((known) => known === wanted);
+    if (value === undefined) throw new UsageError(`HEALTH has to be one of ${states.join(", ")}`);
+    await carryOut({ type: "health", rid: readRid(text), health: value }, values);
     return undefined;
   },
 });

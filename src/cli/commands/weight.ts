@@ -1,9 +1,8 @@
 import { snapshotLimits } from "../../snapshot/mod.ts";
-import { agentOptions, reasonOf, reasonOption, whereDetails } from "../agent-options.ts";
-import { printChanged } from "../changed.ts";
+import { whereDetails } from "../agent-options.ts";
+import { actionOptions, carryOut } from "../changed.ts";
 import { command } from "../command.ts";
 import { UsageError } from "../errors.ts";
-import { openDeployment } from "../open-deployment.ts";
 import { readPrefix, readRid, ridArgument } from "../rid-argument.ts";
 
 /** `yard weight`: a relay's share of keys (LB-RESIZE-4). */
@@ -22,13 +21,11 @@ export const weight = command({
       description:
         "only on the route of this prefix (MOQT text form, * for the empty one); by default on all",
     },
-    ...reasonOption,
-    ...agentOptions,
-    json: { type: "boolean", description: "print the new version, its digest and kid as JSON" },
+    ...actionOptions,
   },
   details: ["Try it first: yard simulate shows which keys would move.", whereDetails],
   examples: ["weight r2 4", "weight r2 0 --prefix example.2ecom"],
-  async run({ rid: text, weight: number, prefix, reason, json, ...where }) {
+  async run({ rid: text, weight: number, prefix, ...values }) {
     const value = /^\d{1,2}$/.test(number) ? Number(number) : Number.NaN;
     if (!(value <= snapshotLimits.weight)) {
       throw new UsageError(`WEIGHT has to be an integer in 0..${snapshotLimits.weight}`);
@@ -39,9 +36,7 @@ export const weight = command({
       weight: value,
       ...(prefix !== undefined && { prefix: readPrefix(prefix) }),
     };
-    const why = reasonOf(reason);
-    const deployment = await openDeployment(where);
-    printChanged(await deployment.act(request, why), deployment, json);
+    await carryOut(request, values);
     return undefined;
   },
 });
