@@ -6,13 +6,16 @@
 
 const titles = {
   400: "Bad Request",
+  401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
   405: "Method Not Allowed",
   408: "Request Timeout",
+  409: "Conflict",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   421: "Misdirected Request",
+  422: "Unprocessable Content",
   426: "Upgrade Required",
   429: "Too Many Requests",
   500: "Internal Server Error",
@@ -21,6 +24,11 @@ const titles = {
 } as const;
 
 export type ProblemStatus = keyof typeof titles;
+
+/** The reason phrase of a status, which is also the title of its problem document. */
+export function statusTitle(status: ProblemStatus): string {
+  return titles[status];
+}
 
 /** What a problem document holds besides `title` and `status`. */
 export interface ProblemDetails {
@@ -35,9 +43,9 @@ export interface ProblemDetails {
 }
 
 /** An `application/problem+json` response that no cache keeps. */
-export function problem(
+export function problem<Details extends ProblemDetails>(
   status: ProblemStatus,
-  details: ProblemDetails,
+  details: Details,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   return new Response(JSON.stringify({ title: titles[status], status, ...details }), {
