@@ -10,6 +10,7 @@ const rooms = [
   "quic",
   "http3",
   "client-group",
+  "http2",
   "transport",
   "session",
   "client",
@@ -20,6 +21,7 @@ const rooms = [
   "instance",
   "store",
   "agent",
+  "gateway",
   "cli",
 ];
 const cores = [
