@@ -20,6 +20,7 @@ const rooms = [
   "metrics",
   "instance",
   "store",
+  "page",
   "agent",
   "gateway",
   "cli",
@@ -37,6 +38,7 @@ const cores = [
   "hono",
   "metrics",
   "instance",
+  "page",
 ];
 const outside = "workers/|test/|bench/|scripts/";
 

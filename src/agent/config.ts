@@ -6,6 +6,7 @@
 
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { ConfigFileError, ConfigMap, type ConfigProblem, isJsonMap } from "../config-reader.ts";
 import {
   importSigningKey,
   importTrustedKeys,
@@ -17,10 +18,10 @@ import {
 } from "../snapshot/mod.ts";
 import { type Operator, type Role, roles } from "./action.ts";
 import { agentIdForm, isAgentId } from "./agent-options.ts";
-import { AgentConfigError, ConfigMap, type ConfigProblem, isJsonMap } from "./config-reader.ts";
+
 import type { HealthSettings } from "./health/mod.ts";
 
-export { AgentConfigError, type ConfigProblem } from "./config-reader.ts";
+export { ConfigFileError, type ConfigProblem } from "../config-reader.ts";
 
 /** Where the agent's HTTP interface listens. */
 export interface AgentListen {
@@ -75,20 +76,20 @@ const DEFAULT_PORT = 8790;
  * Reads a configuration and every file that it names, except for the pool, which may be wrong while
  * an agent runs.
  *
- * @throws {AgentConfigError} with every mistake of the file and of those it names
+ * @throws {ConfigFileError} with every mistake of the file and of those it names
  */
 export async function readAgentConfig(file: string): Promise<AgentConfig> {
   const path = resolve(file);
   const json = await readJsonFile(path).catch((error: Error) => {
-    throw new AgentConfigError(file, [{ path: "", message: error.message }]);
+    throw new ConfigFileError(file, [{ path: "", message: error.message }]);
   });
   if (!isJsonMap(json)) {
-    throw new AgentConfigError(file, [{ path: "", message: "has to be a map" }]);
+    throw new ConfigFileError(file, [{ path: "", message: "has to be a map" }]);
   }
   const problems: ConfigProblem[] = [];
   const reading = new Reading(new ConfigMap(json, "", problems), dirname(path), problems);
   const config = await reading.config(path);
-  if (config === undefined || problems.length > 0) throw new AgentConfigError(file, problems);
+  if (config === undefined || problems.length > 0) throw new ConfigFileError(file, problems);
   return config;
 }
 

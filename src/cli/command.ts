@@ -7,8 +7,8 @@
 
 import { parseArgs } from "node:util";
 import { type ArgDef, type ArgsDef, type CommandDef, defineCommand } from "citty";
+import { nearest } from "../nearest.ts";
 import { UsageError } from "./errors.ts";
-import { nearest } from "./suggest.ts";
 
 /** The value of each argument and option, by its name. */
 export type Values<T extends ArgsDef> = {

@@ -4,8 +4,9 @@
  * @module
  */
 
-import { causeWords, utcTime } from "../agent/http/words.ts";
+import { causeWords } from "../agent/http/words.ts";
 import type { HistoryEntry } from "../agent/mod.ts";
+import { utcTime } from "../page/words.ts";
 import { titledLines } from "./table.ts";
 import { printable, type Style } from "./terminal.ts";
 

@@ -8,11 +8,11 @@
 import { runCommand } from "citty";
 import manifest from "../../package.json" with { type: "json" };
 import { YardmasterError } from "../errors.ts";
+import { nearest } from "../nearest.ts";
 import { type Command, checkArguments } from "./command.ts";
 import { commands } from "./commands.ts";
 import { exitStatus, InputError, UsageError } from "./errors.ts";
 import { unreadable } from "./input.ts";
-import { nearest } from "./suggest.ts";
 import { messageStyle, print, resultStyle, tell } from "./terminal.ts";
 import { commandHelp, overview, usageLine } from "./usage.ts";
 

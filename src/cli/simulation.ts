@@ -4,9 +4,9 @@
  * @module
  */
 
-import { percent } from "../agent/http/words.ts";
 import type { Move, Simulation } from "../agent/simulate.ts";
 import { toHex } from "../bytes.ts";
+import { percent } from "../page/words.ts";
 import { ridName } from "./rid-argument.ts";
 import { titledLines } from "./table.ts";
 import type { Style } from "./terminal.ts";

@@ -5,8 +5,8 @@
  */
 
 import type { InstanceStatus, RelayStatus, Status } from "../agent/http/status.ts";
-import { duration, percent, utcTime } from "../agent/http/words.ts";
 import { fromHex } from "../bytes.ts";
+import { duration, percent, utcTime } from "../page/words.ts";
 import { elsewhere } from "./deployment.ts";
 import { ridName } from "./rid-argument.ts";
 import { alignedLines, titledLines } from "./table.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { AgentClient } from "../../src/agent/client.ts";
-import { AgentConfigError, readAgentConfig } from "../../src/agent/config.ts";
+import { ConfigFileError, readAgentConfig } from "../../src/agent/config.ts";
 import { signOperatorToken } from "../../src/agent/mod.ts";
 import {
   exportPublicKey,
@@ -120,7 +120,7 @@ describe("readAgentConfig", () => {
         maximumage: 600,
       });
       const error = await readAgentConfig(file).catch((fault) => fault);
-      expect(error).toBeInstanceOf(AgentConfigError);
+      expect(error).toBeInstanceOf(ConfigFileError);
       const paths = error.problems.map(({ path }: { path: string }) => path);
       expect(paths.sort()).toEqual(
         [

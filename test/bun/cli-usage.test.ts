@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import manifest from "../../package.json" with { type: "json" };
 import { commands } from "../../src/cli/commands.ts";
 import { likelyName } from "../../src/cli/name-argument.ts";
-import { nearest } from "../../src/cli/suggest.ts";
 import { alignedLines } from "../../src/cli/table.ts";
 import { printable, styleFor } from "../../src/cli/terminal.ts";
+import { nearest } from "../../src/nearest.ts";
 import { yard, yardOnDeno } from "./cli-harness.ts";
 
 describe("yard", () => {

@@ -9,12 +9,13 @@
 
 import { type Context, Hono } from "hono";
 import type { MiddlewareHandler } from "hono/types";
+import { asset, securityHeaders } from "../../page/response.ts";
+import { icon, stylesheet } from "../../page/style.ts";
 import { actionsHandler, reportsHandler } from "./actions-route.ts";
 import { apiHandlers } from "./api.ts";
 import { faultOf, faultResponse, unauthenticated } from "./fault.ts";
 import { healthHandler } from "./health-route.ts";
 import { type AgentAppOptions, settingsOf } from "./options.ts";
-import { icon, stylesheet } from "./pages/style.ts";
 import { addPages, type PagesContext, pageFailed, pageNotFound } from "./pages.tsx";
 import { problem } from "./problem.ts";
 import { Gate, type Requester } from "./requester.ts";
@@ -101,25 +102,4 @@ export function agentApp(options: AgentAppOptions): Hono {
     return isApi ? faultResponse(error) : pageFailed(c, pages, error);
   });
   return app;
-}
-
-/**
- * No scripts, no frames, nothing from elsewhere. Referrers stay here: a link to sign in holds a
- * token; and without any, browsers would name no origin when they post a form.
- */
-const securityHeaders: Readonly<Record<string, string>> = {
-  "content-security-policy":
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; " +
-    "frame-ancestors 'none'; base-uri 'none'",
-  "referrer-policy": "same-origin",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-};
-
-function asset(text: string, type: string): Response {
-  return new Response(text, {
-    headers: { "content-type": type, "cache-control": "public, max-age=300" },
-  });
 }

@@ -9,11 +9,11 @@ import {
   requestMessage,
   requestTypes,
 } from "../../moqt/mod.ts";
+import { nearest } from "../../nearest.ts";
 import { command } from "../command.ts";
 import { InputError, UsageError } from "../errors.ts";
 import { readNameArgument } from "../name-argument.ts";
 import { draftOption, integerOption } from "../option-values.ts";
-import { nearest } from "../suggest.ts";
 import { print, printBytes } from "../terminal.ts";
 
 /** The command-line names of the requests: `SUBSCRIBE_TRACKS` is `subscribe-tracks`. */

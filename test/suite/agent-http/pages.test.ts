@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { signOperatorToken } from "../../../src/agent/action.ts";
 import { AgentError } from "../../../src/agent/errors.ts";
-import { ridText, safeText } from "../../../src/agent/http/words.ts";
+import { ridText } from "../../../src/agent/http/words.ts";
+import { safeText } from "../../../src/page/words.ts";
 import { moved, noon, person, poolOf } from "../../support/agent-double.ts";
 import { Browser, origin, postForm, signIn, world } from "./fixtures.ts";
 

@@ -6,9 +6,10 @@
  * @module
  */
 
+import { Ago, Tag } from "../../../page/pieces.tsx";
+import { safeText } from "../../../page/words.ts";
 import type { HistoryEntry } from "../../history.ts";
-import { causeWords, safeText } from "../words.ts";
-import { Ago, Tag } from "./pieces.tsx";
+import { causeWords } from "../words.ts";
 
 interface HistoryTableProps {
   readonly entries: readonly HistoryEntry[];

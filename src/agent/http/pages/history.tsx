@@ -6,11 +6,12 @@
  * @module
  */
 
+import { Ago, Tag } from "../../../page/pieces.tsx";
+import { count, safeText, utcTime } from "../../../page/words.ts";
 import type { HistoryEntry, Refusal } from "../../history.ts";
-import { causeWords, count, safeText, utcTime } from "../words.ts";
+import { causeWords } from "../words.ts";
 import { By, causeText, HistoryTable } from "./history-table.tsx";
 import { Layout, type Viewer } from "./layout.tsx";
-import { Ago, Tag } from "./pieces.tsx";
 
 interface HistoryPageProps {
   readonly viewer: Viewer;

@@ -6,9 +6,9 @@
  * @module
  */
 
+import { Ago, State, Tag, type Tone } from "../../../page/pieces.tsx";
+import { count, counted, duration, percent, safeText } from "../../../page/words.ts";
 import type { InstanceStatus, Status } from "../status.ts";
-import { count, counted, duration, percent, safeText } from "../words.ts";
-import { Ago, State, Tag, type Tone } from "./pieces.tsx";
 
 /** Instances in order are listed at once up to this many. */
 const MOST_SHOWN = 12;

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { safeText } from "../words.ts";
+import { safeText } from "../../../page/words.ts";
 import { Layout, type Viewer } from "./layout.tsx";
 
 interface MessagePageProps {

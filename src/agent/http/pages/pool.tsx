@@ -6,9 +6,10 @@
  * @module
  */
 
+import { ShareBar, ShareLegend, scaleOf, Tag, type Tone } from "../../../page/pieces.tsx";
+import { count, counted, percent, safeText } from "../../../page/words.ts";
 import type { RelayStatus, Status } from "../status.ts";
-import { count, counted, percent, safeText } from "../words.ts";
-import { HealthState, ShareBar, ShareLegend, scaleOf, Tag, type Tone } from "./pieces.tsx";
+import { HealthState } from "./health-state.tsx";
 
 /** Pools up to this size are shown in full at once. */
 const MOST_SHOWN = 40;

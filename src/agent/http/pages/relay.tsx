@@ -6,10 +6,11 @@
  * @module
  */
 
+import { Ago, Notice, type Tone } from "../../../page/pieces.tsx";
+import { count, counted, duration, percent, safeText, utcTime } from "../../../page/words.ts";
 import type { RelayStatus } from "../status.ts";
-import { count, counted, duration, percent, safeText, utcTime } from "../words.ts";
+import { HealthState } from "./health-state.tsx";
 import { Layout, type Viewer } from "./layout.tsx";
-import { Ago, HealthState, Notice, type Tone } from "./pieces.tsx";
 import { Remarks, weightText } from "./pool.tsx";
 
 /** What the page says above all else. */

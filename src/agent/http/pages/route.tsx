@@ -6,11 +6,11 @@
  * @module
  */
 
+import { Notice, State, Tag } from "../../../page/pieces.tsx";
+import { counted, safeText } from "../../../page/words.ts";
 import type { Exclusion } from "../../../routing/mod.ts";
 import type { ExplainedRelay, Explanation } from "../explanation.ts";
-import { counted, safeText } from "../words.ts";
 import { Layout, type Viewer } from "./layout.tsx";
-import { Notice, State, Tag } from "./pieces.tsx";
 import { relayPath } from "./pool.tsx";
 
 interface RoutePageProps {

@@ -6,9 +6,10 @@
  * @module
  */
 
-import { safeText } from "../words.ts";
-import { Brand, Layout } from "./layout.tsx";
-import { Notice } from "./pieces.tsx";
+import { Brand } from "../../../page/document.tsx";
+import { Notice } from "../../../page/pieces.tsx";
+import { safeText } from "../../../page/words.ts";
+import { Layout } from "./layout.tsx";
 
 interface SignInProps {
   /** Where to go on; a path of ours. */

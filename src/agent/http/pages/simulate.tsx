@@ -6,10 +6,11 @@
  * @module
  */
 
+import { Notice, ShareBar, ShareLegend, State, scaleOf } from "../../../page/pieces.tsx";
+import { count, percent, safeText } from "../../../page/words.ts";
 import type { Simulation } from "../../simulate.ts";
-import { count, percent, ridText, safeText } from "../words.ts";
+import { ridText } from "../words.ts";
 import { Layout, type Viewer } from "./layout.tsx";
-import { Notice, ShareBar, ShareLegend, State, scaleOf } from "./pieces.tsx";
 
 /** What the form asks for, as it was typed. */
 export interface SimulationRequest {

@@ -6,13 +6,14 @@
  * @module
  */
 
+import { Ago, Notice, State, type Tone } from "../../../page/pieces.tsx";
+import { count, counted, duration, percent, safeText } from "../../../page/words.ts";
 import type { HistoryEntry } from "../../history.ts";
 import type { RelayStatus, Status } from "../status.ts";
-import { causeWords, count, counted, duration, percent, safeText } from "../words.ts";
+import { causeWords } from "../words.ts";
 import { HistoryTable } from "./history-table.tsx";
 import { Instances } from "./instances.tsx";
 import { Layout, type Viewer } from "./layout.tsx";
-import { Ago, Notice, State, type Tone } from "./pieces.tsx";
 import { Pool } from "./pool.tsx";
 
 interface StatusPageProps {

@@ -5,7 +5,8 @@
  * @module
  */
 
-import { YardmasterError } from "../errors.ts";
+import { YardmasterError } from "./errors.ts";
+import { nearest } from "./nearest.ts";
 
 /** One mistake of a configuration. */
 export interface ConfigProblem {
@@ -16,7 +17,7 @@ export interface ConfigProblem {
 }
 
 /** A configuration that cannot be used; `message` has a line for each problem. */
-export class AgentConfigError extends YardmasterError {
+export class ConfigFileError extends YardmasterError {
   declare readonly code: "INVALID_CONFIGURATION";
   readonly problems: readonly ConfigProblem[];
 
@@ -131,7 +132,9 @@ export class ConfigMap {
     const known = [...this.#asked].filter((key) => key !== "$schema").sort();
     for (const key of Object.keys(this.#map)) {
       if (this.#asked.has(key)) continue;
-      this.problem(safeKey(key), `unknown key; expected only ${known.join(", ")}`);
+      const close = nearest(key, known);
+      const meant = close === undefined ? "" : `; did you mean ${close}?`;
+      this.problem(safeKey(key), `unknown key${meant}; expected only ${known.join(", ")}`);
     }
   }
 }

@@ -7,8 +7,7 @@
  */
 
 import type { Child } from "hono/jsx";
-import type { Health } from "../../../snapshot/mod.ts";
-import { duration, isoTime, percent, utcTime } from "../words.ts";
+import { duration, isoTime, percent, utcTime } from "./words.ts";
 
 /** How good or bad something is, which decides on its colour and sign. */
 export type Tone = "ok" | "warn" | "bad" | "idle";
@@ -48,16 +47,6 @@ export function State({ tone, children }: { readonly tone: Tone; readonly childr
       {children}
     </span>
   );
-}
-
-export const healthTones: Readonly<Record<Health, Tone>> = {
-  healthy: "ok",
-  draining: "warn",
-  unhealthy: "bad",
-};
-
-export function HealthState({ health }: { readonly health: Health }) {
-  return <State tone={healthTones[health]}>{health}</State>;
 }
 
 export function Tag({

@@ -13,7 +13,7 @@ export function nearest(typed: string, words: readonly string[]): string | undef
   return ranked[0]?.word;
 }
 
-/** Levenshtein distance; words of a command line are short, so one row of costs is plenty. */
+/** Levenshtein distance; words of command lines and configurations are short, so one row of costs is plenty. */
 function editDistance(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > 2) return 3;
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
