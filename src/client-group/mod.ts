@@ -6,6 +6,7 @@
  */
 
 export { isUnprocessed, lowerBoundary, openBoundary } from "./boundary.ts";
+export { ClientGroup, groupOf, setGroupOf } from "./client-group.ts";
 export type { CodePoints, VersionCodePoints } from "./code-points.ts";
 export { codePointsWith, defaultCodePoints, settingName } from "./code-points.ts";
 export type { ErrorName, HttpVersion } from "./error-codes.ts";
@@ -39,6 +40,8 @@ export {
 export { isIdentifier, MAX_IDENTIFIER } from "./identifier.ts";
 export type { IdentifierTableOptions, RandomUint32 } from "./identifier-table.ts";
 export { IdentifierTable, secureRandomUint32 } from "./identifier-table.ts";
+export type { Admission, OriginConnectionOptions, OriginWire } from "./origin-connection.ts";
+export { OriginConnection } from "./origin-connection.ts";
 export type { GoawayOptions, OriginGroupsOptions } from "./origin-groups.ts";
 export { OriginGroups } from "./origin-groups.ts";
 export type { BlockScope, OriginAttributes, OriginKey, RestrictionScope } from "./origin-key.ts";
@@ -60,3 +63,5 @@ export type {
   SharedConnectionOptions,
 } from "./shared-connection.ts";
 export { SharedConnection } from "./shared-connection.ts";
+export type { StreamMapEntry, StreamMapRow } from "./stream-map.ts";
+export { StreamMap } from "./stream-map.ts";

@@ -12,6 +12,7 @@ import type {
   OriginKey,
   RestrictionScope,
   StreamEnd,
+  StreamMapRow,
 } from "../client-group/mod.ts";
 
 /**
@@ -62,6 +63,18 @@ export interface UpstreamRequest {
   readonly fresh?: boolean | undefined;
   /** Octets of content that the gateway holds for it, counted against the queue. */
   readonly buffered: () => number;
+  /** What only the client's side knows of it, for the stream map (CG-MAP-5, CG-MAP-6). */
+  readonly progress?: () => ClientProgress;
+}
+
+/** The client's side of a request, as the stream map shows it. */
+export interface ClientProgress {
+  /** Whether all of its content has come. */
+  readonly contentComplete: boolean;
+  /** Whether all that came of it can be sent again. */
+  readonly replayable: boolean;
+  /** Whether the header section of the final response was passed on. */
+  readonly responseForwarded: boolean;
 }
 
 /** Why a request was never sent. */
@@ -96,7 +109,12 @@ export interface UpstreamStream {
   readonly identifier: number | undefined;
   /** Content of the request; `end()` ends it. Not to be written where the request has `endStream`. */
   readonly content: Writable;
-  /** Content of the response, with backpressure. It ends, or is destroyed, after {@link ExchangeHandlers}. */
+  /**
+   * Content of the response, with backpressure: read it by `data`, `pause` and `resume`, or `pipe`
+   * with `end: false`. It is the runtime's own stream, whose `end` comes after a reset or a lost
+   * connection too on some runtimes, so that its `end`, `close` and `error` mean nothing:
+   * {@link ExchangeHandlers.complete} or `failed` comes after its last chunk.
+   */
   readonly body: Readable;
   /** Trailers of the request, to be set before `content.end()`. */
   setTrailers(trailers: OutgoingHttpHeaders): void;
@@ -114,9 +132,12 @@ export interface ExchangeHandlers {
   /** `neverIndexed`: names of fields that came so. */
   response(status: number, fields: IncomingHttpHeaders, neverIndexed: readonly string[]): void;
   trailers(fields: IncomingHttpHeaders): void;
-  /** The whole response was received, to its END_STREAM; `body` ends too. */
+  /** The whole response was received, to its END_STREAM, and all of `body` was read. */
   complete(): void;
-  /** It came to nothing. `body` gives what was received and never a clean end (B07, B10). */
+  /**
+   * It came to nothing, and `body` gives nothing more: what was received before a reset was read, as
+   * far as the runtime keeps it (B07, B10). A boundary is told at once, without waiting for that.
+   */
   failed(end: StreamEnd): void;
 }
 
@@ -143,6 +164,26 @@ export interface ConnectionView {
     readonly identifier: number | undefined;
     readonly inProgress: number;
   }[];
+}
+
+/** The origin's side as pages and metrics show it. */
+export interface PoolView {
+  readonly connections: readonly ConnectionView[];
+  /** Requests that wait for a place. */
+  readonly queue: { readonly requests: number; readonly bytes: number; readonly clients: number };
+  /** Connections that are being made. */
+  readonly dialing: number;
+  /** Origins that cannot be reached now. */
+  readonly unreachable: readonly {
+    readonly origin: string;
+    readonly error: string;
+    /** Attempts that failed in a row. */
+    readonly attempts: number;
+    /** Milliseconds until the next attempt is allowed. */
+    readonly retryIn: number;
+  }[];
+  /** The stream map (CG-MAP-1 to CG-MAP-6). */
+  readonly streams: readonly StreamMapRow[];
 }
 
 /** A GROUP_CONTROL frame that came, and what it did. */
