@@ -32,6 +32,8 @@ export type ClientGroupErrorCode =
   | "INVALID_FRAME"
   /** The settings of the two sides do not allow it. */
   | "NOT_NEGOTIATED"
+  /** The connection has ended, and with it what identifiers mean on it. */
+  | "CONNECTION_CLOSED"
   /** The draft forbids it in this order: a boundary raised, a request ended that never began. */
   | "OUT_OF_ORDER";
 
