@@ -1,0 +1,255 @@
+/**
+ * The client's end of an HTTP/2 connection: node:http2 behind a tap.
+ *
+ * @module
+ */
+
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type OutgoingHttpHeaders,
+  sensitiveHeaders,
+} from "node:http2";
+import type { Duplex } from "node:stream";
+import {
+  type CodePoints,
+  defaultCodePoints,
+  GroupConnectionError,
+  http2ErrorCodes,
+  offerSettings,
+} from "../client-group/mod.ts";
+import { errorNameOf } from "./error-name.ts";
+import { Http2CallError } from "./errors.ts";
+import { checkFields } from "./fields.ts";
+import { type Settings, settingIds } from "./frame.ts";
+import { FrameTap } from "./frame-tap.ts";
+import { letGo, tameSession } from "./session.ts";
+
+/**
+ * What is told of the connection: synchronously, in the order of the wire, and before node:http2 sees
+ * the bytes. So `reset` of a stream can come before node has given out the response that was before it
+ * in the same chunk: note it, and go by the stream's own `end` and `close` for when.
+ *
+ * A handler that throws GroupConnectionError ends the connection with GOAWAY and its code.
+ */
+export interface Http2ClientEvents {
+  /** SETTINGS without ACK, each of them, as pairs in their order. */
+  settings(pairs: Settings): void;
+  /**
+   * GOAWAY, each of them. From then on no request can be made; streams above `lastStreamId` are let go
+   * of right after the call and end without a response; those up to it go on, and the connection ends
+   * with the last of them.
+   */
+  goaway(lastStreamId: number, code: number): void;
+  /** GROUP_CONTROL, whatever its length and stream. */
+  groupControl(payload: Uint8Array, streamId: number): void;
+  /** RST_STREAM of the origin. */
+  reset(streamId: number, code: number): void;
+  /** HEADERS: of an informational response, of the response, or of trailers. */
+  headersReceived(streamId: number, endStream: boolean): void;
+  /** The request's HEADERS were handed to the socket: from here on it might be processed (C08). */
+  sent(streamId: number): void;
+  /** Exactly once, and the last of all. `error` where it did not end in peace. */
+  closed(error?: Error): void;
+}
+
+export interface Http2ClientOptions {
+  /** TLS with ALPN h2, its handshake done; or TCP, connected, where the origin is known to speak h2. */
+  readonly socket: Duplex;
+  /** Such as `https://api.example:443`. */
+  readonly origin: string;
+  /** Whether the first SETTINGS frame has SHARED_CONNECTION = 1 (CG-PROC-1). */
+  readonly offer: boolean;
+  readonly points?: CodePoints | undefined;
+  readonly settings?: Http2ClientSettings | undefined;
+  readonly events: Http2ClientEvents;
+}
+
+/** ENABLE_PUSH is always 0. */
+export interface Http2ClientSettings {
+  /** What a stream may send before it is read; 256 KiB by default. */
+  readonly initialWindowSize?: number | undefined;
+  /** Octets of a response's header section as RFC 9113 §6.5.2 counts them; 64 KiB by default. */
+  readonly maxHeaderListSize?: number | undefined;
+  /**
+   * What all streams together may send before it is taken in; 16 MiB by default. It is given back on
+   * receipt, whoever reads or does not, so that no stream can hold up the others (J01).
+   */
+  readonly connectionWindow?: number | undefined;
+}
+
+/** A request that was made. */
+export interface OpenedStream {
+  readonly stream: ClientHttp2Stream;
+  readonly id: number;
+}
+
+export interface RequestStreamOptions {
+  /** Whether the request ends with its header section. */
+  readonly endStream: boolean;
+  /** Names of fields that go as never-indexed literals. */
+  readonly sensitive: readonly string[];
+}
+
+export class Http2ClientConnection {
+  /**
+   * Resolves when requests can be made, one turn of the event loop after the constructor; does not
+   * wait for the peer. Resolves too where the connection has ended by then.
+   */
+  readonly ready: Promise<void>;
+  readonly #tap: FrameTap;
+  readonly #session: ClientHttp2Session;
+  readonly #events: Http2ClientEvents;
+  readonly #streams = new Map<number, ClientHttp2Stream>();
+  #state: "connecting" | "open" | "leaving" | "over" = "connecting";
+  #peerMaxConcurrentStreams = Number.POSITIVE_INFINITY;
+
+  constructor(options: Http2ClientOptions) {
+    const { points = defaultCodePoints, offer, events, settings = {} } = options;
+    this.#events = events;
+    this.#tap = new FrameTap({
+      socket: options.socket,
+      role: "client",
+      groupControl: Number(points.h2.groupControl),
+      firstSettings: () =>
+        offer
+          ? offerSettings("h2", points).map(([id, value]) => [Number(id), Number(value)] as const)
+          : [],
+      handler: {
+        settings: (pairs) => this.#settings(pairs),
+        goaway: (lastStreamId, code) => this.#goaway(lastStreamId, code),
+        groupControl: (payload, streamId) => events.groupControl(payload, streamId),
+        reset: (streamId, code) => events.reset(streamId, code),
+        headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
+        sent: (streamId) => events.sent(streamId),
+        ended: () => this.#leaveIfIdle(),
+        closed: (error) => this.#closed(error),
+      },
+    });
+    const { initialWindowSize = 262_144, maxHeaderListSize = 65_536 } = settings;
+    this.#session = connect(options.origin, {
+      createConnection: () => this.#tap,
+      settings: { enablePush: false, initialWindowSize, maxHeaderListSize },
+    });
+    tameSession(this.#session);
+    this.ready = new Promise((resolve) => {
+      this.#session.once("connect", () => {
+        if (this.#state === "connecting") this.#state = "open";
+        if (!this.#session.destroyed) {
+          this.#session.setLocalWindowSize(settings.connectionWindow ?? 16_777_216);
+          // Bun takes the connection's window for that of each stream, until told again.
+          if ("Bun" in globalThis) this.#session.settings({ enablePush: false, initialWindowSize });
+        }
+        resolve();
+      });
+      this.#session.once("close", () => resolve());
+    });
+  }
+
+  /** How many streams the origin takes at a time; Infinity before its SETTINGS have said so. */
+  get peerMaxConcurrentStreams(): number {
+    return this.#peerMaxConcurrentStreams;
+  }
+
+  /** How many streams are open on the wire. */
+  get openStreams(): number {
+    return this.#tap.openStreams.size;
+  }
+
+  /**
+   * Opens a stream and sends HEADERS in this turn of the event loop. The caller keeps below
+   * {@link peerMaxConcurrentStreams}, or node:http2 holds the request back.
+   *
+   * @throws {Http2CallError} NOT_OPEN before {@link ready}, after GOAWAY of either side, and when
+   *   stream identifiers are used up; INVALID_FIELDS for names or values that no field can have.
+   *   Nothing was sent then, and the connection goes on
+   */
+  request(fields: OutgoingHttpHeaders, options: RequestStreamOptions): OpenedStream {
+    if (this.#state !== "open" || this.#session.closed || this.#session.destroyed) {
+      throw new Http2CallError("NOT_OPEN", "the connection takes no requests");
+    }
+    checkFields(fields);
+    const stream = this.#session.request(
+      options.sensitive.length === 0
+        ? fields
+        : { ...fields, [sensitiveHeaders]: [...options.sensitive] },
+      { endStream: options.endStream },
+    );
+    stream.on("error", () => {});
+    const { id } = stream;
+    if (id === undefined) {
+      stream.destroy();
+      throw new Http2CallError("NOT_OPEN", "the connection has no stream identifier left");
+    }
+    this.#streams.set(id, stream);
+    stream.once("close", () => {
+      this.#streams.delete(id);
+      this.#leaveIfIdle();
+    });
+    return { stream, id };
+  }
+
+  /**
+   * Resets a stream: exactly one RST_STREAM with exactly this code, in this turn of the event loop, and
+   * nothing of the stream after it. The stream at our side is destroyed. Does nothing where the stream
+   * has ended already.
+   */
+  reset(id: number, code: number): void {
+    if (this.#tap.openStreams.has(id)) this.#tap.silence(id, code);
+    letGo(this.#streams.get(id));
+  }
+
+  /** Ends the connection with GOAWAY and this code, as for a fault of the origin's. */
+  fail(code: number, message: string): void {
+    this.#tap.finish(0, code, message, new GroupConnectionError(errorNameOf(code), message));
+  }
+
+  /** No requests from here on; GOAWAY with NO_ERROR, and the end, when no stream is left. */
+  close(): void {
+    if (this.#state === "over") return;
+    this.#state = "leaving";
+    this.#leaveIfIdle();
+  }
+
+  /** Ends the connection at once. */
+  destroy(): void {
+    this.#tap.destroy();
+  }
+
+  #settings(pairs: Settings): void {
+    for (const [id, value] of pairs) {
+      if (id === settingIds.MAX_CONCURRENT_STREAMS) this.#peerMaxConcurrentStreams = value;
+    }
+    this.#events.settings(pairs);
+  }
+
+  #goaway(lastStreamId: number, code: number): void {
+    if (this.#state !== "over") this.#state = "leaving";
+    this.#events.goaway(lastStreamId, code);
+    for (const id of [...this.#tap.openStreams.keys()]) {
+      if (id > lastStreamId) this.#abandon(id);
+    }
+    this.#leaveIfIdle();
+  }
+
+  /** The origin has never looked at the stream, and needs to hear nothing more of it. */
+  #abandon(id: number): void {
+    this.#tap.silence(id, undefined);
+    // Not from within node's own reading of this chunk, nor before the caller has done its part.
+    letGo(this.#streams.get(id));
+  }
+
+  #leaveIfIdle(): void {
+    if (this.#state !== "leaving" || this.#tap.openStreams.size > 0) return;
+    // What was received is still being read.
+    if (this.#streams.size > 0) return;
+    this.#state = "over";
+    this.#tap.finish(0, Number(http2ErrorCodes.NO_ERROR));
+  }
+
+  #closed(error: Error | undefined): void {
+    this.#state = "over";
+    this.#events.closed(error);
+  }
+}

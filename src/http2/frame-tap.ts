@@ -1,0 +1,448 @@
+/**
+ * The tap: a stream between a socket and node:http2 through which every byte of the connection goes,
+ * in both directions. node:http2 drops frames that it does not know and sends none; here they are
+ * lifted out of what comes and put between the frames that go.
+ *
+ * @module
+ */
+
+import type { Buffer } from "node:buffer";
+import { Duplex } from "node:stream";
+import { utf8 } from "../bytes.ts";
+import { GroupConnectionError, http2ErrorCodes } from "../client-group/mod.ts";
+import {
+  CONNECTION_PREFACE,
+  DEFAULT_MAX_FRAME_SIZE,
+  encodeGoaway,
+  encodeRstStream,
+  encodeSettings,
+  encodeWindowUpdate,
+  type FrameHeader,
+  frameFlags,
+  frameTypes,
+  MAX_31_BITS,
+  readSettings,
+  readUint32,
+  type Settings,
+  settingIds,
+} from "./frame.ts";
+import { FrameOrder, type Role } from "./frame-rules.ts";
+import { type Disposition, FrameScanner } from "./frame-scanner.ts";
+import { StreamLedger } from "./stream-ledger.ts";
+
+/** What is told of a connection: synchronously, in wire order, before node:http2 sees the bytes. */
+export interface TapHandler {
+  /** SETTINGS without ACK. */
+  settings(pairs: Settings): void;
+  /** GOAWAY. node:http2 never sees it. */
+  goaway(lastStreamId: number, code: number): void;
+  /** GROUP_CONTROL, whatever its length, flags and stream. node:http2 never sees it. */
+  groupControl(payload: Uint8Array, streamId: number): void;
+  /** RST_STREAM. */
+  reset(streamId: number, code: number): void;
+  /** HEADERS: of a message, of an informational response or of trailers. */
+  headersReceived(streamId: number, endStream: boolean): void;
+  /** The first HEADERS frame of a stream was handed to the socket by this side. */
+  sent(streamId: number): void;
+  /** Neither side has anything left to send on the stream, or one has reset it. */
+  ended(streamId: number): void;
+  /** The socket is closed, exactly once. `error` where the connection did not end in peace. */
+  closed(error?: Error): void;
+}
+
+export interface FrameTapOptions {
+  readonly socket: Duplex;
+  readonly role: Role;
+  readonly handler: TapHandler;
+  /** The type of GROUP_CONTROL. */
+  readonly groupControl: number;
+  /** What our first SETTINGS frame says beyond what node:http2 puts there; asked for when it goes. */
+  readonly firstSettings: () => Settings;
+}
+
+/** How long the peer has to close its side after ours is closed, in milliseconds. */
+const lingerTime = 1000;
+
+/** How many streams that were reset are remembered, so that nothing of them goes out any more. */
+const rememberedResets = 1024;
+
+/** A stream that this side has reset. */
+interface Silenced {
+  /** What its RST_STREAM says; none where none is to be sent. */
+  readonly code: number | undefined;
+  /** Whether that is done, and only silence is left. */
+  done: boolean;
+}
+
+export class FrameTap extends Duplex {
+  readonly #socket: Duplex;
+  readonly #role: Role;
+  readonly #handler: TapHandler;
+  readonly #groupControl: number;
+  readonly #firstSettings: () => Settings;
+  readonly #order: FrameOrder;
+  readonly #incoming: FrameScanner;
+  readonly #outgoing: FrameScanner;
+  readonly #ledger = new StreamLedger();
+  readonly #silenced = new Map<number, Silenced>();
+  /** Frames of ours that wait for the end of a frame. */
+  readonly #toPeer: Uint8Array[] = [];
+  readonly #toNode: Uint8Array[] = [];
+  #settingsSent = false;
+  /** Whether a header block of ours has begun and not ended. */
+  #inBlock = false;
+  #maxFrameSize = DEFAULT_MAX_FRAME_SIZE;
+  #lastSent = 0;
+  #lastReceived = 0;
+  #blocked = false;
+  #written: (() => void) | undefined;
+  /** Nothing is read, written or told any more, but that the socket has closed. */
+  #ending = false;
+  #error: Error | undefined;
+  #closed = false;
+
+  constructor({ socket, role, handler, groupControl, firstSettings }: FrameTapOptions) {
+    super({ highWaterMark: 65_536 });
+    this.#socket = socket;
+    this.#role = role;
+    this.#handler = handler;
+    this.#groupControl = groupControl;
+    this.#firstSettings = firstSettings;
+    this.#order = new FrameOrder({ role });
+    const preface = CONNECTION_PREFACE.length;
+    this.#incoming = new FrameScanner(
+      {
+        begin: (header) => this.#frameIn(header),
+        gathered: (header, payload) => this.#wholeIn(header, payload),
+        emit: (bytes) => this.#toReader(bytes),
+        ended: () => this.#toNode.length > 0 && !this.#order.inHeaderBlock,
+        interrupted: () => this.#flushToNode(),
+      },
+      role === "server" ? preface : 0,
+    );
+    this.#outgoing = new FrameScanner(
+      {
+        begin: (header) => this.#frameOut(header),
+        gathered: (header, payload) => this.#wholeOut(header, payload),
+        emit: (bytes) => this.#toSocket(bytes),
+        ended: () => this.#toPeer.length > 0 && this.#settingsSent && !this.#inBlock,
+        interrupted: () => this.#flushToPeer(),
+      },
+      role === "client" ? preface : 0,
+    );
+    if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    socket.on("end", () => this.#peerEnded());
+    socket.on("error", (error) => {
+      this.#error ??= error;
+    });
+    socket.on("close", () => this.#socketClosed());
+    socket.on("drain", () => this.#drained());
+    socket.pause();
+  }
+
+  /** The highest stream that the peer has opened. */
+  get lastReceived(): number {
+    return this.#lastReceived;
+  }
+
+  /** The streams that are open on the wire. */
+  get openStreams(): ReadonlyMap<number, unknown> {
+    return this.#ledger.open;
+  }
+
+  /** Whether the connection is over for this side. */
+  get over(): boolean {
+    return this.#ending || this.#closed;
+  }
+
+  /** Sends a whole frame at the next boundary between frames, and never before the first SETTINGS. */
+  inject(frame: Uint8Array): void {
+    if (this.over) return;
+    this.#toPeer.push(frame);
+    if (this.#mayInject) this.#flushToPeer();
+  }
+
+  /**
+   * Nothing of the stream is to go out any more but RST_STREAM with this code; or nothing at all.
+   * Whoever calls has node:http2 let go of its stream at the same time. What that makes it send is
+   * turned into what was asked for.
+   */
+  silence(streamId: number, code: number | undefined): void {
+    if (this.over || this.#silenced.has(streamId)) return;
+    const silenced: Silenced = { code, done: code === undefined };
+    this.#silenced.set(streamId, silenced);
+    if (this.#silenced.size > rememberedResets) {
+      for (const oldest of this.#silenced.keys()) {
+        this.#silenced.delete(oldest);
+        break;
+      }
+    }
+    if (code === undefined) {
+      this.#close(streamId);
+      return;
+    }
+    // What is in node's queue before, header blocks above all, is out when this turn is over.
+    setImmediate(() => {
+      if (silenced.done) return;
+      silenced.done = true;
+      this.inject(encodeRstStream(streamId, code));
+      this.#close(streamId);
+    });
+  }
+
+  /** GOAWAY, and the connection goes on. */
+  sendGoaway(lastStreamId: number, code: number): void {
+    this.inject(encodeGoaway(lastStreamId, code));
+  }
+
+  /** GOAWAY, then the end of what goes out. `error` is what {@link TapHandler.closed} tells. */
+  finish(lastStreamId: number, code: number, message = "", error?: Error): void {
+    if (this.over) return;
+    this.#error ??= error;
+    if (this.#settingsSent) this.inject(encodeGoaway(lastStreamId, code, utf8(message)));
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#ending) return;
+    this.#ending = true;
+    this.#socket.end();
+    // What still comes is read and left, lest the kernel throws away what the peer has not read yet.
+    this.#socket.resume();
+    const linger = setTimeout(() => this.#socket.destroy(), lingerTime);
+    linger.unref();
+    this.#socket.once("close", () => clearTimeout(linger));
+    // The session goes by itself, and not from within what it is doing now.
+    setImmediate(() => this.destroy());
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, callback: (error?: Error) => void): void {
+    this.#send(chunk);
+    this.#after(callback);
+  }
+
+  override _writev(
+    chunks: { chunk: Buffer; encoding: string }[],
+    callback: (error?: Error) => void,
+  ): void {
+    this.#socket.cork();
+    for (const { chunk } of chunks) this.#send(chunk);
+    this.#socket.uncork();
+    this.#after(callback);
+  }
+
+  override _final(callback: () => void): void {
+    this.#end();
+    callback();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    this.#error ??= error ?? undefined;
+    if (!this.#ending) {
+      this.#ending = true;
+      this.#socket.destroy();
+    }
+    callback(null);
+  }
+
+  #send(chunk: Buffer): void {
+    if (this.#ending) return;
+    this.#outgoing.push(chunk);
+  }
+
+  /** Where the socket has enough, so has node:http2, until it has not. */
+  #after(callback: () => void): void {
+    if (!this.#blocked || this.#ending) {
+      callback();
+      return;
+    }
+    this.#written = () => {
+      this.#written = undefined;
+      callback();
+    };
+  }
+
+  #drained(): void {
+    this.#blocked = false;
+    this.#written?.();
+  }
+
+  #toSocket(bytes: Uint8Array): void {
+    if (!this.#socket.write(bytes)) this.#blocked = true;
+  }
+
+  #toReader(bytes: Uint8Array): void {
+    if (!this.push(bytes)) this.#socket.pause();
+  }
+
+  get #mayInject(): boolean {
+    return this.#settingsSent && !this.#inBlock && this.#outgoing.between;
+  }
+
+  #flushToPeer(): void {
+    for (const frame of this.#toPeer.splice(0)) this.#toSocket(frame);
+  }
+
+  #flushToNode(): void {
+    for (const frame of this.#toNode.splice(0)) this.#toReader(frame);
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#ending) return;
+    try {
+      this.#incoming.push(chunk);
+    } catch (error) {
+      const known = error instanceof GroupConnectionError;
+      const code = Number(known ? error.numericCode : http2ErrorCodes.INTERNAL_ERROR);
+      const cause = error instanceof Error ? error : new Error(String(error));
+      this.finish(this.#lastPeerStream, code, known ? error.message : "", cause);
+    }
+  }
+
+  /** What a GOAWAY of ours says: servers open no streams, as push is off. */
+  get #lastPeerStream(): number {
+    return this.#role === "server" ? this.#lastReceived : 0;
+  }
+
+  #peerEnded(): void {
+    if (!this.#ending) this.push(null);
+  }
+
+  #socketClosed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#ending = true;
+    this.destroy();
+    this.#handler.closed(this.#error);
+  }
+
+  #close(streamId: number): void {
+    if (this.#ledger.close(streamId)) this.#handler.ended(streamId);
+  }
+
+  #frameIn(header: FrameHeader): Disposition {
+    this.#order.receive(header, this.#maxFrameSize);
+    const { type, flags, streamId } = header;
+    switch (type) {
+      case frameTypes.DATA:
+        if ((flags & frameFlags.END_STREAM) !== 0) this.#endIn(streamId);
+        return "pass";
+      case frameTypes.HEADERS: {
+        const endStream = (flags & frameFlags.END_STREAM) !== 0;
+        if (this.#role === "server" && streamId > this.#lastReceived) {
+          this.#lastReceived = streamId;
+          this.#ledger.begin(streamId);
+        }
+        this.#handler.headersReceived(streamId, endStream);
+        if (endStream) this.#endIn(streamId);
+        return "pass";
+      }
+      case frameTypes.RST_STREAM:
+      case frameTypes.GOAWAY:
+        return "gather";
+      case frameTypes.SETTINGS:
+        return (flags & frameFlags.ACK) === 0 ? "gather" : "pass";
+      case this.#groupControl:
+        return "gather";
+      default:
+        // Types that are not of RFC 9113 itself mean nothing to us (§5.5).
+        return type > frameTypes.CONTINUATION ? "drop" : "pass";
+    }
+  }
+
+  #wholeIn(header: FrameHeader, payload: Uint8Array): boolean {
+    switch (header.type) {
+      case frameTypes.RST_STREAM:
+        this.#handler.reset(header.streamId, readUint32(payload, 0));
+        this.#close(header.streamId);
+        return true;
+      case frameTypes.SETTINGS:
+        this.#handler.settings(readSettings(payload));
+        return true;
+      case frameTypes.GOAWAY:
+        this.#handler.goaway(readUint32(payload, 0) & MAX_31_BITS, readUint32(payload, 4));
+        return false;
+      default:
+        this.#handler.groupControl(payload.slice(), header.streamId);
+        return false;
+    }
+  }
+
+  #endIn(streamId: number): void {
+    if (this.#ledger.endRemote(streamId)) this.#handler.ended(streamId);
+  }
+
+  #frameOut(header: FrameHeader): Disposition {
+    const { type, flags, streamId } = header;
+    switch (type) {
+      case frameTypes.SETTINGS:
+        return this.#settingsSent ? "pass" : "gather";
+      case frameTypes.GOAWAY:
+        return "gather";
+      case frameTypes.HEADERS:
+      case frameTypes.CONTINUATION:
+        this.#inBlock = (flags & frameFlags.END_HEADERS) === 0;
+        return type === frameTypes.HEADERS ? this.#headersOut(header) : "pass";
+    }
+    const silenced = streamId === 0 ? undefined : this.#silenced.get(streamId);
+    if (silenced !== undefined) return this.#silencedOut(header, silenced);
+    if (type === frameTypes.DATA && (flags & frameFlags.END_STREAM) !== 0) this.#endOut(streamId);
+    else if (type === frameTypes.RST_STREAM) this.#close(streamId);
+    return "pass";
+  }
+
+  #headersOut(header: FrameHeader): Disposition {
+    const { flags, streamId } = header;
+    if (streamId > this.#lastSent) {
+      this.#lastSent = streamId;
+      if (this.#role === "client") {
+        this.#ledger.begin(streamId);
+        this.#handler.sent(streamId);
+      }
+    }
+    if ((flags & frameFlags.END_STREAM) === 0) return "pass";
+    if (this.#silenced.has(streamId)) {
+      // The header block has to go, for the peer's HPACK table; its end of the message has not.
+      header.flags = flags & ~frameFlags.END_STREAM;
+      return "rewrite";
+    }
+    this.#endOut(streamId);
+    return "pass";
+  }
+
+  #silencedOut(header: FrameHeader, silenced: Silenced): Disposition {
+    const { type, length, streamId } = header;
+    if (type === frameTypes.DATA && length > 0) {
+      // The peer never sees these octets, so that it never gives their room back.
+      this.#toNode.push(encodeWindowUpdate(0, length));
+      if (this.#incoming.between && !this.#order.inHeaderBlock) this.#flushToNode();
+    }
+    if (type === frameTypes.RST_STREAM && !silenced.done) {
+      silenced.done = true;
+      this.#toPeer.push(encodeRstStream(streamId, silenced.code as number));
+      this.#close(streamId);
+    }
+    return type === frameTypes.PRIORITY ? "pass" : "drop";
+  }
+
+  #endOut(streamId: number): void {
+    if (this.#ledger.endLocal(streamId)) this.#handler.ended(streamId);
+  }
+
+  #wholeOut(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
+    if (header.type === frameTypes.GOAWAY) {
+      return encodeGoaway(this.#lastPeerStream, readUint32(payload, 4), payload.subarray(8));
+    }
+    this.#settingsSent = true;
+    const settings = [...readSettings(payload), ...this.#firstSettings()];
+    for (const [id, value] of settings) {
+      if (id === settingIds.MAX_FRAME_SIZE) this.#maxFrameSize = value;
+    }
+    return encodeSettings(settings);
+  }
+}

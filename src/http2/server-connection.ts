@@ -1,0 +1,185 @@
+/**
+ * The server's end of an HTTP/2 connection: node:http2 behind a tap.
+ *
+ * @module
+ */
+
+import type {
+  Http2Server,
+  Http2ServerRequest,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from "node:http2";
+import type { Duplex } from "node:stream";
+import {
+  type CodePoints,
+  defaultCodePoints,
+  GroupConnectionError,
+  http2ErrorCodes,
+} from "../client-group/mod.ts";
+import { errorNameOf } from "./error-name.ts";
+import { MAX_31_BITS, type Settings } from "./frame.ts";
+import { FrameTap } from "./frame-tap.ts";
+import { letGo, tameSession } from "./session.ts";
+
+/**
+ * What is told of the connection: synchronously, in the order of the wire, and before node:http2 sees
+ * the bytes. A handler that throws GroupConnectionError ends the connection with GOAWAY and its code.
+ */
+export interface Http2ServerEvents {
+  /** SETTINGS without ACK, each of them, as pairs in their order. */
+  settings(pairs: Settings): void;
+  /** GROUP_CONTROL, which no client may send: to be answered by throwing `groupControlUnexpected`. */
+  groupControl(streamId: number): void;
+  /** GOAWAY of the client. */
+  goaway(lastStreamId: number, code: number): void;
+  /** RST_STREAM of the client. */
+  reset(streamId: number, code: number): void;
+  /** HEADERS: of a request, or of its trailers. */
+  headersReceived(streamId: number, endStream: boolean): void;
+  /** Exactly once, and the last of all. `error` where it did not end in peace. */
+  closed(error?: Error): void;
+}
+
+export interface Http2ServerConnectionOptions {
+  /** TLS with ALPN h2, its handshake done; or TCP. Nothing was read from it. */
+  readonly socket: Duplex;
+  /** From `createServer()` of node:http2, never listening itself. One serves any number of sockets. */
+  readonly server: Http2Server;
+  readonly events: Http2ServerEvents;
+  readonly points?: CodePoints | undefined;
+  /** What goes into the first SETTINGS frame beyond what `server` says, asked for as it goes. */
+  readonly firstSettings?: (() => Settings) | undefined;
+}
+
+/** Connections by what node:http2 knows them by. */
+const connections = new WeakMap<object, Http2ServerConnection>();
+
+export class Http2ServerConnection {
+  readonly session: ServerHttp2Session | undefined;
+  readonly #tap: FrameTap;
+  readonly #events: Http2ServerEvents;
+  readonly #streams = new Map<number, ServerHttp2Stream>();
+  /** The last stream that a GOAWAY of ours has said is served. */
+  #boundary = MAX_31_BITS;
+  #leaving = false;
+
+  constructor(options: Http2ServerConnectionOptions) {
+    const { socket, server, events, points = defaultCodePoints, firstSettings } = options;
+    this.#events = events;
+    this.#tap = new FrameTap({
+      socket,
+      role: "server",
+      groupControl: Number(points.h2.groupControl),
+      firstSettings: firstSettings ?? (() => []),
+      handler: {
+        settings: (pairs) => events.settings(pairs),
+        goaway: (lastStreamId, code) => this.#goaway(lastStreamId, code),
+        groupControl: (_payload, streamId) => events.groupControl(streamId),
+        reset: (streamId, code) => events.reset(streamId, code),
+        headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
+        sent: () => {},
+        ended: () => this.#leaveIfIdle(),
+        closed: (error) => events.closed(error),
+      },
+    });
+    connections.set(this.#tap, this);
+    let session: ServerHttp2Session | undefined;
+    const take = (opened: ServerHttp2Session) => {
+      session = opened;
+    };
+    server.once("session", take);
+    server.emit("connection", this.#tap);
+    server.off("session", take);
+    this.session = session;
+    if (session === undefined) return;
+    connections.set(session, this);
+    tameSession(session);
+    session.on("stream", (stream: ServerHttp2Stream) => this.#opened(stream));
+  }
+
+  /** The connection that a stream or request of node:http2 came on. */
+  static of(from: ServerHttp2Stream | Http2ServerRequest): Http2ServerConnection | undefined {
+    const { session } = "stream" in from ? from.stream : from;
+    return session === undefined ? undefined : connections.get(session);
+  }
+
+  /** How many streams are open on the wire. */
+  get openStreams(): number {
+    return this.#tap.openStreams.size;
+  }
+
+  /** The highest stream that the client has opened. */
+  get lastStreamId(): number {
+    return this.#tap.lastReceived;
+  }
+
+  /**
+   * Resets a stream: exactly one RST_STREAM with exactly this code, in this turn of the event loop, and
+   * nothing of the stream after it, be its response begun or not. The stream at our side is destroyed.
+   * Does nothing where the stream has ended already.
+   */
+  reset(id: number, code: number): void {
+    if (this.#tap.openStreams.has(id)) this.#tap.silence(id, code);
+    letGo(this.#streams.get(id));
+  }
+
+  /** Sends a whole frame at the next boundary between frames, and never before the first SETTINGS. */
+  inject(frame: Uint8Array): void {
+    this.#tap.inject(frame);
+  }
+
+  /**
+   * Sends GOAWAY, and goes on. The first of two says 2^31 - 1; the second, a round trip later, what
+   * {@link lastStreamId} is then. Streams above the lowest that was said are refused from then on.
+   */
+  goaway(lastStreamId: number, code: number): void {
+    this.#boundary = Math.min(this.#boundary, lastStreamId);
+    this.#tap.sendGoaway(lastStreamId, code);
+  }
+
+  /** Ends the connection with GOAWAY and this code, as for a fault of the client's. */
+  fail(code: number, message: string): void {
+    const error = new GroupConnectionError(errorNameOf(code), message);
+    this.#tap.finish(this.#served, code, message, error);
+  }
+
+  /** GOAWAY with NO_ERROR for what the client opens from here on; the end, when no stream is left. */
+  close(): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    if (this.#tap.openStreams.size > 0) this.goaway(this.#served, Number(http2ErrorCodes.NO_ERROR));
+    this.#leaveIfIdle();
+  }
+
+  /** Ends the connection at once. */
+  destroy(): void {
+    this.#tap.destroy();
+  }
+
+  /** No GOAWAY says more than an earlier one, nor less than was served. */
+  get #served(): number {
+    return Math.min(this.#boundary, this.#tap.lastReceived);
+  }
+
+  #opened(stream: ServerHttp2Stream): void {
+    const { id } = stream;
+    if (id === undefined) return;
+    this.#streams.set(id, stream);
+    stream.once("close", () => {
+      this.#streams.delete(id);
+      this.#leaveIfIdle();
+    });
+  }
+
+  #goaway(lastStreamId: number, code: number): void {
+    this.#events.goaway(lastStreamId, code);
+    this.#leaving = true;
+    this.#leaveIfIdle();
+  }
+
+  #leaveIfIdle(): void {
+    if (!this.#leaving || this.#tap.openStreams.size > 0 || this.#streams.size > 0) return;
+    this.#tap.finish(this.#served, Number(http2ErrorCodes.NO_ERROR));
+  }
+}
