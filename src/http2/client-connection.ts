@@ -48,6 +48,10 @@ export interface Http2ClientEvents {
   reset(streamId: number, code: number): void;
   /** HEADERS: of an informational response, of the response, or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
+  /** END_STREAM of the response: without it, whatever the runtime's stream says, it is not whole (B07). */
+  endReceived?(streamId: number): void;
+  /** The stream counts no more against the origin's limit: both sides have ended it, or one reset it. */
+  ended?(streamId: number): void;
   /** The request's HEADERS were handed to the socket: from here on it might be processed (C08). */
   sent(streamId: number): void;
   /** Exactly once, and the last of all. `error` where it did not end in peace. */
@@ -90,6 +94,11 @@ export interface RequestStreamOptions {
   readonly endStream: boolean;
   /** Names of fields that go as never-indexed literals. */
   readonly sensitive: readonly string[];
+  /**
+   * Whether the stream asks for trailers, by `wantTrailers`, before it ends; it waits for
+   * `sendTrailers` then.
+   */
+  readonly trailers?: boolean | undefined;
 }
 
 export class Http2ClientConnection {
@@ -123,7 +132,11 @@ export class Http2ClientConnection {
         reset: (streamId, code) => events.reset(streamId, code),
         headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
         sent: (streamId) => events.sent(streamId),
-        ended: () => this.#leaveIfIdle(),
+        endReceived: (streamId) => events.endReceived?.(streamId),
+        ended: (streamId) => {
+          events.ended?.(streamId);
+          this.#leaveIfIdle();
+        },
         closed: (error) => this.#closed(error),
       },
     });
@@ -174,7 +187,7 @@ export class Http2ClientConnection {
       options.sensitive.length === 0
         ? fields
         : { ...fields, [sensitiveHeaders]: [...options.sensitive] },
-      { endStream: options.endStream },
+      { endStream: options.endStream, waitForTrailers: options.trailers === true },
     );
     stream.on("error", () => {});
     const { id } = stream;
@@ -198,6 +211,14 @@ export class Http2ClientConnection {
   reset(id: number, code: number): void {
     if (this.#tap.openStreams.has(id)) this.#tap.silence(id, code);
     letGo(this.#streams.get(id));
+  }
+
+  /** PING; `answered` is called when its ACK comes, and never where the connection ends before. */
+  ping(answered: () => void): void {
+    if (this.#session.destroyed) return;
+    this.#session.ping((error) => {
+      if (error === null || error === undefined) answered();
+    });
   }
 
   /** Ends the connection with GOAWAY and this code, as for a fault of the origin's. */

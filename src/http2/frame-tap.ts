@@ -44,6 +44,8 @@ export interface TapHandler {
   headersReceived(streamId: number, endStream: boolean): void;
   /** The first HEADERS frame of a stream was handed to the socket by this side. */
   sent(streamId: number): void;
+  /** END_STREAM of the peer; what ended before it is not whole. */
+  endReceived?(streamId: number): void;
   /** Neither side has anything left to send on the stream, or one has reset it. */
   ended(streamId: number): void;
   /** The socket is closed, exactly once. `error` where the connection did not end in peace. */
@@ -374,6 +376,7 @@ export class FrameTap extends Duplex {
   }
 
   #endIn(streamId: number): void {
+    this.#handler.endReceived?.(streamId);
     if (this.#ledger.endRemote(streamId)) this.#handler.ended(streamId);
   }
 
