@@ -21,7 +21,7 @@ const deno = findDeno() ?? "deno";
 
 /**
  * Runs a test runner and reads the counts off its summary. What it prints is shown as it comes, or,
- * for a `quiet` run, only where something failed.
+ * for a `quiet` run, at its end and only where something failed.
  */
 async function run(
   title: string,
@@ -30,7 +30,7 @@ async function run(
   quiet = false,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Counts> {
-  console.log(`\n== ${title}`);
+  if (!quiet) console.log(`\n== ${title}`);
   const child = Bun.spawn([...command], {
     cwd: root,
     stdin: "ignore",
@@ -50,6 +50,7 @@ async function run(
   const status = await child.exited;
   const counts = read(output) ?? { passed: 0, failed: 0 };
   // A runner that died, or failed outside any test, failed once more than it says.
+  if (quiet) console.log(`\n== ${title}: ${counts.passed} passed, ${counts.failed} failed`);
   if (quiet && status !== 0) process.stdout.write(output);
   const silent = (status !== 0 && counts.failed === 0) || counts.passed + counts.failed === 0;
   return silent ? { passed: counts.passed, failed: counts.failed + 1 } : counts;
@@ -93,11 +94,13 @@ const runs: Counts[] = [];
 if (only.length > 0) {
   runs.push(await run("Bun", [...bunTest, ...only], readBun));
 } else {
-  runs.push(await run("Bun and workerd", [...bunTest, "test/suite", "test/bun"], readBun));
+  // Most of the time of either runtime goes into waiting, so that they share the machine well.
+  const onBun = run("Bun and workerd", [...bunTest, "test/suite", "test/bun"], readBun);
   runs.push(await run("Deno", [...denoTest, "test/suite"], readDeno, true));
   // Apart from the rest: a fault in a native QUIC stack would take the whole process with it.
   const overTransports = [...denoTest, "test/deno"];
   runs.push(await run("Deno, over real transports", overTransports, readDeno, true, strictMemory));
+  runs.push(await onBun);
 }
 const passed = runs.reduce((sum, counts) => sum + counts.passed, 0);
 const failed = runs.reduce((sum, counts) => sum + counts.failed, 0);
