@@ -62,7 +62,6 @@ export class OriginConnection {
   readonly #blocked = new Map<number, number>();
   /** The first group here, which holds a connection under policy 1 for life. */
   #first: number | undefined;
-  #boundary = 0n;
   #retired = false;
   #closed = false;
 
@@ -88,11 +87,6 @@ export class OriginConnection {
   /** How many delivered requests are in progress. */
   get streams(): number {
     return this.#streams.size;
-  }
-
-  /** The lowest boundary of the whole connection that holds everything delivered. */
-  get boundary(): bigint {
-    return this.#boundary;
   }
 
   /** Takes a SETTINGS frame of the client; throws as `OriginSettings.receive`. */
@@ -134,14 +128,9 @@ export class OriginConnection {
     if (streams?.size === 0) this.#inProgress.delete(id);
   }
 
-  /**
-   * Nothing is delivered from now on: the second step of retiring the connection.
-   *
-   * @returns the boundary of its GOAWAY: the lowest that holds what was delivered (A11)
-   */
-  retire(): bigint {
+  /** Nothing is delivered from now on, as the last GOAWAY of the connection says at the same time. */
+  retire(): void {
     this.#retired = true;
-    return this.boundary;
   }
 
   /** The connection is gone, and what is left of it can send nothing. */
@@ -153,10 +142,6 @@ export class OriginConnection {
   }
 
   #begin(streamId: bigint, id: number | undefined): void {
-    const { version } = this.settings;
-    // A boundary excludes in HTTP/3, where the next request has a stream ID four above.
-    const holds = version === "h2" ? streamId : streamId + 4n;
-    if (holds > this.#boundary) this.#boundary = holds;
     this.#streams.set(streamId, id);
     if (id === undefined) return;
     this.#first ??= id;

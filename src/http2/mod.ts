@@ -36,5 +36,8 @@ export {
 } from "./frame.ts";
 export type { Disposition, FrameVisitor } from "./frame-scanner.ts";
 export { FrameScanner } from "./frame-scanner.ts";
+export type { OriginFetch, OriginRequestInfo } from "./origin-handler.ts";
+export type { OriginLimits, OriginServer, ServeOptions } from "./serve.ts";
+export { serve } from "./serve.ts";
 export type { Http2ServerConnectionOptions, Http2ServerEvents } from "./server-connection.ts";
 export { Http2ServerConnection } from "./server-connection.ts";
