@@ -54,7 +54,10 @@ export interface Http2ClientEvents {
   ended?(streamId: number): void;
   /** The request's HEADERS were handed to the socket: from here on it might be processed (C08). */
   sent(streamId: number): void;
-  /** Exactly once, and the last of all. `error` where it did not end in peace. */
+  /**
+   * The connection is over: exactly once, before its streams end for it, and the last that is told.
+   * `error` where it did not end in peace. A stream that was received to its end can still be read.
+   */
   closed(error?: Error): void;
 }
 
@@ -113,6 +116,8 @@ export class Http2ClientConnection {
   readonly #streams = new Map<number, ClientHttp2Stream>();
   #state: "connecting" | "open" | "leaving" | "over" = "connecting";
   #peerMaxConcurrentStreams = Number.POSITIVE_INFINITY;
+  /** `closed` was told. */
+  #over = false;
 
   constructor(options: Http2ClientOptions) {
     const { points = defaultCodePoints, offer, events, settings = {} } = options;
@@ -199,6 +204,7 @@ export class Http2ClientConnection {
     stream.once("close", () => {
       this.#streams.delete(id);
       this.#leaveIfIdle();
+      this.#releaseIfRead();
     });
     return { stream, id };
   }
@@ -235,7 +241,7 @@ export class Http2ClientConnection {
 
   /** Ends the connection at once. */
   destroy(): void {
-    this.#tap.destroy();
+    this.#tap.abort();
   }
 
   #settings(pairs: Settings): void {
@@ -269,8 +275,22 @@ export class Http2ClientConnection {
     this.#tap.finish(0, Number(http2ErrorCodes.NO_ERROR));
   }
 
+  /**
+   * Streams that were received to their end are read to their end; the others end now, and the session
+   * of node:http2 with the last.
+   */
   #closed(error: Error | undefined): void {
     this.#state = "over";
+    this.#over = true;
     this.#events.closed(error);
+    // Not from within what node:http2 is doing.
+    setImmediate(() => {
+      for (const id of this.#tap.openStreams.keys()) letGo(this.#streams.get(id));
+      this.#releaseIfRead();
+    });
+  }
+
+  #releaseIfRead(): void {
+    if (this.#over && this.#streams.size === 0) setImmediate(() => this.#tap.destroy());
   }
 }

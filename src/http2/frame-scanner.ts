@@ -52,6 +52,7 @@ export class FrameScanner {
   /** Octets of the payload that are still to come. */
   #left = 0;
   #disposition: Disposition = "pass";
+  #scanning = false;
   /** Header and payload of a frame to be gathered, where it is not whole in one chunk. */
   #frame: Uint8Array | undefined;
 
@@ -61,12 +62,20 @@ export class FrameScanner {
     this.#preface = preface;
   }
 
-  /** Whether the bytes so far end with the end of a frame. */
+  /** Whether all bytes so far were emitted, and end with the end of a frame. */
   get between(): boolean {
-    return this.#preface === 0 && this.#partialLength === 0 && this.#left === 0;
+    const within = this.#partialLength > 0 || this.#left > 0 || this.#preface > 0;
+    return !this.#scanning && !within;
   }
 
+  /** Takes the next bytes of the stream, which nobody may change any more. */
   push(chunk: Uint8Array): void {
+    this.#scanning = true;
+    this.#scan(chunk);
+    this.#scanning = false;
+  }
+
+  #scan(chunk: Uint8Array): void {
     let at = Math.min(this.#preface, chunk.length);
     this.#preface -= at;
     /** What lies before is dealt with; from here to `at` it is to go on. */

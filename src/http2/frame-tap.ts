@@ -10,6 +10,8 @@ import type { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import { utf8 } from "../bytes.ts";
 import { GroupConnectionError, http2ErrorCodes } from "../client-group/mod.ts";
+import { messageOf } from "../errors.ts";
+import { errorNameOf } from "./error-name.ts";
 import {
   CONNECTION_PREFACE,
   DEFAULT_MAX_FRAME_SIZE,
@@ -48,7 +50,10 @@ export interface TapHandler {
   endReceived?(streamId: number): void;
   /** Neither side has anything left to send on the stream, or one has reset it. */
   ended(streamId: number): void;
-  /** The socket is closed, exactly once. `error` where the connection did not end in peace. */
+  /**
+   * The connection is over, exactly once, and node:http2 has not heard of it: the handler destroys the
+   * tap when nothing is left to be read.
+   */
   closed(error?: Error): void;
 }
 
@@ -98,10 +103,14 @@ export class FrameTap extends Duplex {
   #lastReceived = 0;
   #blocked = false;
   #written: (() => void) | undefined;
-  /** Nothing is read, written or told any more, but that the socket has closed. */
-  #ending = false;
-  #error: Error | undefined;
+  /** GOAWAY waits for the end of a frame, or has gone; nothing is read any more. */
+  #finishing = false;
+  /** Nothing is written any more. */
+  #ended = false;
+  /** The handler knows that the connection is over. */
   #closed = false;
+  #linger: ReturnType<typeof setTimeout> | undefined;
+  #error: Error | undefined;
 
   constructor({ socket, role, handler, groupControl, firstSettings }: FrameTapOptions) {
     super({ highWaterMark: 65_536 });
@@ -153,14 +162,9 @@ export class FrameTap extends Duplex {
     return this.#ledger.open;
   }
 
-  /** Whether the connection is over for this side. */
-  get over(): boolean {
-    return this.#ending || this.#closed;
-  }
-
   /** Sends a whole frame at the next boundary between frames, and never before the first SETTINGS. */
   inject(frame: Uint8Array): void {
-    if (this.over) return;
+    if (this.#over) return;
     this.#toPeer.push(frame);
     if (this.#mayInject) this.#flushToPeer();
   }
@@ -171,7 +175,7 @@ export class FrameTap extends Duplex {
    * turned into what was asked for.
    */
   silence(streamId: number, code: number | undefined): void {
-    if (this.over || this.#silenced.has(streamId)) return;
+    if (this.#over || this.#silenced.has(streamId)) return;
     const silenced: Silenced = { code, done: code === undefined };
     this.#silenced.set(streamId, silenced);
     if (this.#silenced.size > rememberedResets) {
@@ -198,25 +202,23 @@ export class FrameTap extends Duplex {
     this.inject(encodeGoaway(lastStreamId, code));
   }
 
-  /** GOAWAY, then the end of what goes out. `error` is what {@link TapHandler.closed} tells. */
+  /**
+   * GOAWAY, and the end of what goes out. Whatever node:http2 still has is left out, but for the rest of
+   * a frame that has begun. `error` is what {@link TapHandler.closed} tells.
+   */
   finish(lastStreamId: number, code: number, message = "", error?: Error): void {
-    if (this.over) return;
-    this.#error ??= error;
-    if (this.#settingsSent) this.inject(encodeGoaway(lastStreamId, code, utf8(message)));
-    this.#end();
+    if (this.#over) return;
+    if (this.#settingsSent) this.#toPeer.push(encodeGoaway(lastStreamId, code, utf8(message)));
+    this.#finishing = true;
+    this.#conclude(error);
+    this.#endIfBetween();
+    this.#leaveAfter(lingerTime);
   }
 
-  #end(): void {
-    if (this.#ending) return;
-    this.#ending = true;
-    this.#socket.end();
-    // What still comes is read and left, lest the kernel throws away what the peer has not read yet.
-    this.#socket.resume();
-    const linger = setTimeout(() => this.#socket.destroy(), lingerTime);
-    linger.unref();
-    this.#socket.once("close", () => clearTimeout(linger));
-    // The session goes by itself, and not from within what it is doing now.
-    setImmediate(() => this.destroy());
+  /** Ends the connection at once. */
+  abort(): void {
+    this.#conclude();
+    this.#socket.destroy();
   }
 
   override _read(): void {
@@ -239,27 +241,63 @@ export class FrameTap extends Duplex {
   }
 
   override _final(callback: () => void): void {
-    this.#end();
+    this.#endOutgoing();
     callback();
   }
 
+  /** By node:http2, for its own reasons: what it has written before still goes. */
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    this.#error ??= error ?? undefined;
-    if (!this.#ending) {
-      this.#ending = true;
-      this.#socket.destroy();
-    }
+    this.#conclude(error ?? undefined);
+    this.#endOutgoing();
     callback(null);
   }
 
+  get #over(): boolean {
+    return this.#finishing || this.#ended || this.#closed;
+  }
+
+  /** Tells that the connection is over. */
+  #conclude(error?: Error): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#handler.closed(this.#error ?? error);
+  }
+
+  #endIfBetween(): void {
+    if (!this.#finishing || this.#ended || this.#inBlock || !this.#outgoing.between) return;
+    this.#flushToPeer();
+    this.#endOutgoing();
+  }
+
+  #endOutgoing(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#socket.end();
+    this.#leaveAfter(lingerTime);
+    this.#written?.();
+  }
+
+  /** What still comes is read and left, lest the kernel drops what the peer has not read yet. */
+  #leaveAfter(milliseconds: number): void {
+    if (this.#linger !== undefined || this.#socket.destroyed) return;
+    this.#socket.resume();
+    this.#linger = setTimeout(() => this.#socket.destroy(), milliseconds);
+    this.#linger.unref();
+  }
+
   #send(chunk: Buffer): void {
-    if (this.#ending) return;
-    this.#outgoing.push(chunk);
+    if (this.#ended) return;
+    try {
+      this.#outgoing.push(chunk);
+    } catch (error) {
+      this.#failBy(error);
+    }
+    this.#endIfBetween();
   }
 
   /** Where the socket has enough, so has node:http2, until it has not. */
   #after(callback: () => void): void {
-    if (!this.#blocked || this.#ending) {
+    if (!this.#blocked || this.#ended) {
       callback();
       return;
     }
@@ -275,7 +313,7 @@ export class FrameTap extends Duplex {
   }
 
   #toSocket(bytes: Uint8Array): void {
-    if (!this.#socket.write(bytes)) this.#blocked = true;
+    if (!this.#ended && !this.#socket.write(bytes)) this.#blocked = true;
   }
 
   #toReader(bytes: Uint8Array): void {
@@ -288,6 +326,7 @@ export class FrameTap extends Duplex {
 
   #flushToPeer(): void {
     for (const frame of this.#toPeer.splice(0)) this.#toSocket(frame);
+    if (this.#finishing) this.#endOutgoing();
   }
 
   #flushToNode(): void {
@@ -295,15 +334,19 @@ export class FrameTap extends Duplex {
   }
 
   #receive(chunk: Buffer): void {
-    if (this.#ending) return;
+    if (this.#over) return;
     try {
       this.#incoming.push(chunk);
     } catch (error) {
-      const known = error instanceof GroupConnectionError;
-      const code = Number(known ? error.numericCode : http2ErrorCodes.INTERNAL_ERROR);
-      const cause = error instanceof Error ? error : new Error(String(error));
-      this.finish(this.#lastPeerStream, code, known ? error.message : "", cause);
+      this.#failBy(error);
     }
+  }
+
+  #failBy(error: unknown): void {
+    const known = error instanceof GroupConnectionError;
+    const code = Number(known ? error.numericCode : http2ErrorCodes.INTERNAL_ERROR);
+    const cause = error instanceof Error ? error : new Error(messageOf(error));
+    this.finish(this.#lastPeerStream, code, known ? error.message : "", cause);
   }
 
   /** What a GOAWAY of ours says: servers open no streams, as push is off. */
@@ -311,16 +354,17 @@ export class FrameTap extends Duplex {
     return this.#role === "server" ? this.#lastReceived : 0;
   }
 
+  /** FIN: what the peer has to say is said, and nothing that we say means anything to it. */
   #peerEnded(): void {
-    if (!this.#ending) this.push(null);
+    this.#conclude();
+    this.#endOutgoing();
   }
 
   #socketClosed(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#ending = true;
-    this.destroy();
-    this.#handler.closed(this.#error);
+    clearTimeout(this.#linger);
+    this.#conclude();
+    this.#ended = true;
+    this.#written?.();
   }
 
   #close(streamId: number): void {
@@ -439,7 +483,11 @@ export class FrameTap extends Duplex {
 
   #wholeOut(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
     if (header.type === frameTypes.GOAWAY) {
-      return encodeGoaway(this.#lastPeerStream, readUint32(payload, 4), payload.subarray(8));
+      const code = readUint32(payload, 4);
+      if (code !== 0) {
+        this.#error ??= new GroupConnectionError(errorNameOf(code), "found by node:http2");
+      }
+      return encodeGoaway(this.#lastPeerStream, code, payload.subarray(8));
     }
     this.#settingsSent = true;
     const settings = [...readSettings(payload), ...this.#firstSettings()];

@@ -37,7 +37,10 @@ export interface Http2ServerEvents {
   reset(streamId: number, code: number): void;
   /** HEADERS: of a request, or of its trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
-  /** Exactly once, and the last of all. `error` where it did not end in peace. */
+  /**
+   * The connection is over: exactly once, before its streams end for it, and the last that is told.
+   * `error` where it did not end in peace.
+   */
   closed(error?: Error): void;
 }
 
@@ -80,7 +83,11 @@ export class Http2ServerConnection {
         headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
         sent: () => {},
         ended: () => this.#leaveIfIdle(),
-        closed: (error) => events.closed(error),
+        closed: (error) => {
+          events.closed(error);
+          // Not from within what node:http2 is doing.
+          setImmediate(() => this.#tap.destroy());
+        },
       },
     });
     connections.set(this.#tap, this);
@@ -154,7 +161,7 @@ export class Http2ServerConnection {
 
   /** Ends the connection at once. */
   destroy(): void {
-    this.#tap.destroy();
+    this.#tap.abort();
   }
 
   /** No GOAWAY says more than an earlier one, nor less than was served. */
