@@ -1,0 +1,14 @@
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+
+/** A port of 127.0.0.1 that nothing listens on, for programs that cannot be told to choose one. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}

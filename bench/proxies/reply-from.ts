@@ -1,0 +1,18 @@
+import { join } from "node:path";
+import { program, type ReverseProxy } from "./proxy.ts";
+
+/** @fastify/reply-from on Node, where it is faster than on Bun. */
+export const replyFrom: ReverseProxy = {
+  name: "reply-from",
+  missing: () => (program("node") === undefined ? "no Node on this machine" : undefined),
+  launch: ({ port, certificate, key, origin }) => ({
+    command: [
+      program("node") as string,
+      join(import.meta.dir, "reply-from-server.mjs"),
+      String(port),
+      certificate,
+      key,
+      `${origin.scheme}://localhost:${origin.port}`,
+    ],
+  }),
+};
