@@ -15,6 +15,13 @@ export type { StreamOutcome } from "./error-translation.ts";
 export { resetCode, resetName, translateResetCode } from "./error-translation.ts";
 export type { ClientGroupErrorCode } from "./errors.ts";
 export { ClientGroupError, GroupConnectionError } from "./errors.ts";
+export type { Circumstances, TagAgreement } from "./fetch-messages.ts";
+export {
+  enforceRestrictions,
+  stripRequest,
+  stripResponse,
+  tagRequest,
+} from "./fetch-messages.ts";
 export type { FieldLine } from "./field.ts";
 export {
   CLIENT_GROUP,
@@ -24,6 +31,9 @@ export {
   withClientGroup,
   withoutClientGroup,
 } from "./field.ts";
+export type { FleetOptions, FleetView } from "./fleet-restrictions.ts";
+export { FleetRestrictions } from "./fleet-restrictions.ts";
+export type { FleetStore, FleetTimers } from "./fleet-store.ts";
 export type { GroupAction } from "./group-action.ts";
 export { actionOf, controlOf, groupActions, MAX_BLOCK_SECONDS } from "./group-action.ts";
 export type { GroupAdmissionOptions } from "./group-admission.ts";
@@ -46,7 +56,7 @@ export type { GoawayOptions, OriginGroupsOptions } from "./origin-groups.ts";
 export { OriginGroups } from "./origin-groups.ts";
 export type { BlockScope, OriginAttributes, OriginKey, RestrictionScope } from "./origin-key.ts";
 export { originKey, restrictionScope } from "./origin-key.ts";
-export type { RestrictionsOptions, Verdict } from "./restrictions.ts";
+export type { RestrictionsElsewhere, RestrictionsOptions, Verdict } from "./restrictions.ts";
 export { Restrictions } from "./restrictions.ts";
 export type { RequestProgress, RetryDecision, RetryRules, StreamEnd } from "./retry.ts";
 export { decideRetry } from "./retry.ts";
@@ -63,5 +73,7 @@ export type {
   SharedConnectionOptions,
 } from "./shared-connection.ts";
 export { SharedConnection } from "./shared-connection.ts";
+export type { RecordStore, SharedRecordsOptions } from "./shared-records.ts";
+export { SharedRecords } from "./shared-records.ts";
 export type { StreamMapEntry, StreamMapRow } from "./stream-map.ts";
 export { StreamMap } from "./stream-map.ts";

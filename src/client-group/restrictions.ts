@@ -8,11 +8,24 @@ import { ClientGroupError } from "./errors.ts";
 import { MAX_BLOCK_SECONDS } from "./group-action.ts";
 import type { OriginKey, RestrictionScope } from "./origin-key.ts";
 
-export interface RestrictionsOptions {
+/** BLOCK and LIMIT that other processes of the same intermediary have heard of. */
+export interface RestrictionsElsewhere<Client> {
+  /** Seconds until a BLOCK ends, rounded up; 0 for none. */
+  secondsBlocked(client: Client, scope: RestrictionScope): number;
+  /**
+   * How many requests of the client may be in progress in this process, where a LIMIT holds over all
+   * of them; `undefined` where none does.
+   */
+  ceiling(client: Client, scope: RestrictionScope, inProgress: number): number | undefined;
+}
+
+export interface RestrictionsOptions<Client> {
   /** Milliseconds on a clock that never goes back (CG-S39). */
   readonly now: () => number;
   /** No BLOCK is honoured for longer, in seconds (CG-SEC-8); a day by default. */
   readonly longestBlock?: number;
+  /** Asked beside what was heard here; none where the intermediary is one process. */
+  readonly elsewhere?: RestrictionsElsewhere<Client> | undefined;
 }
 
 /** Whether a request may go to the origin now. */
@@ -40,13 +53,15 @@ const fewEntries = 64;
 export class Restrictions<Client> {
   readonly #now: () => number;
   readonly #longestBlock: number;
+  readonly #elsewhere: RestrictionsElsewhere<Client> | undefined;
   readonly #entries = new Map<RestrictionScope, Map<Client, Entry>>();
   readonly #alone = new Map<Client, Set<OriginKey>>();
   #size = 0;
   #sweepAt = fewEntries;
 
   /** @throws {ClientGroupError} INVALID_CONFIGURATION where `longestBlock` is not in 1..86400 */
-  constructor({ now, longestBlock = MAX_BLOCK_SECONDS }: RestrictionsOptions) {
+  constructor(options: RestrictionsOptions<Client>) {
+    const { now, longestBlock = MAX_BLOCK_SECONDS, elsewhere } = options;
     if (!(longestBlock >= 1 && longestBlock <= MAX_BLOCK_SECONDS)) {
       throw new ClientGroupError(
         "INVALID_CONFIGURATION",
@@ -55,6 +70,7 @@ export class Restrictions<Client> {
     }
     this.#now = now;
     this.#longestBlock = longestBlock;
+    this.#elsewhere = elsewhere;
   }
 
   /** How many pairs of client and scope are kept. */
@@ -92,7 +108,8 @@ export class Restrictions<Client> {
    */
   secondsBlocked(client: Client, scope: RestrictionScope): number {
     const until = this.#entry(client, scope)?.blockedUntil;
-    return until === undefined ? 0 : Math.max(0, Math.ceil((until - this.#now()) / 1_000));
+    const here = until === undefined ? 0 : Math.max(0, Math.ceil((until - this.#now()) / 1_000));
+    return Math.max(here, this.#elsewhere?.secondsBlocked(client, scope) ?? 0);
   }
 
   /** The LIMIT in force; `undefined` for none. */
@@ -105,12 +122,22 @@ export class Restrictions<Client> {
     return this.#entry(client, scope)?.inProgress ?? 0;
   }
 
+  /** The client's requests that wait, in the scope. */
+  queued(client: Client, scope: RestrictionScope): number {
+    return this.#entry(client, scope)?.queued ?? 0;
+  }
+
   /** Whether a further request may go to the origin. Those in progress go on (CG-BLOCK-3, CG-S41). */
   judge(client: Client, scope: RestrictionScope): Verdict {
     const entry = this.#entry(client, scope);
-    if (entry === undefined) return "free";
-    if (entry.blockedUntil !== undefined && this.#now() < entry.blockedUntil) return "blocked";
-    return entry.limit !== undefined && entry.inProgress >= entry.limit ? "limited" : "free";
+    const elsewhere = this.#elsewhere;
+    const until = entry?.blockedUntil;
+    if (until !== undefined && this.#now() < until) return "blocked";
+    if (elsewhere !== undefined && elsewhere.secondsBlocked(client, scope) > 0) return "blocked";
+    const inProgress = entry?.inProgress ?? 0;
+    if (entry?.limit !== undefined && inProgress >= entry.limit) return "limited";
+    const ceiling = elsewhere?.ceiling(client, scope, inProgress);
+    return ceiling !== undefined && inProgress >= ceiling ? "limited" : "free";
   }
 
   /**
