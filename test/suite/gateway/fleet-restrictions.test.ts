@@ -209,7 +209,9 @@ describe("LIMIT in a fleet", () => {
       }
       return count;
     });
-    assert.equal(1 + (started[0] as number) + (started[1] as number), 1_000);
+    const inAll = 1 + (started[0] as number) + (started[1] as number);
+    // A slot is for 15 or 16 of them here, and is in one process as a whole.
+    assert.ok(inAll <= 1_000 && inAll > 1_000 - 16, `${inAll} in progress`);
   });
 
   test("is ended by a CLEAR elsewhere [CG-CLEAR-1]", async () => {
