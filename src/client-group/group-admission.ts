@@ -46,6 +46,26 @@ export class GroupAdmission<Group> {
     return this.#inProgress.size;
   }
 
+  /** Whether the first group has the connection for itself, by {@link reserve}. */
+  get reserved(): boolean {
+    return this.#reserved;
+  }
+
+  /** Whether a group that has nothing in progress here, and never had, would be admitted. */
+  get admitsNewcomers(): boolean {
+    if (this.#reserved) return false;
+    const { support, policy } = this.#settings;
+    if (support === "not-offered") return true;
+    if (support === "unsupported" && this.#shareUnsupported) return true;
+    if (support !== "supported" || policy === 1n) return this.#first === undefined;
+    return policy === undefined || policy === 0n || BigInt(this.#inProgress.size) < policy;
+  }
+
+  /** The groups that have requests in progress, with how many. */
+  get groups(): Iterable<readonly [group: Group, inProgress: number]> {
+    return this.#inProgress;
+  }
+
   /** How many requests of `group` are in progress. */
   inProgress(group: Group): number {
     return this.#inProgress.get(group) ?? 0;

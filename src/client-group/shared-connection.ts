@@ -96,6 +96,27 @@ export class SharedConnection<Client> {
     return this.#admission.groupsInProgress;
   }
 
+  /** Whether it is one client's own, because the origin said so (CG-GOAWAY-4). */
+  get reserved(): boolean {
+    return this.#admission.reserved;
+  }
+
+  /** Whether a client that never had a request here could have one, as far as its policy goes. */
+  get admitsNewcomers(): boolean {
+    return this.#state === "ACTIVE" && this.#admission.admitsNewcomers;
+  }
+
+  /** The groups with requests in progress here, as a page shows them. */
+  *groups(): Iterable<{
+    readonly client: Client;
+    readonly identifier: number | undefined;
+    readonly inProgress: number;
+  }> {
+    for (const [client, inProgress] of this.#admission.groups) {
+      yield { client, identifier: this.#identifiers.identifierOf(client), inProgress };
+    }
+  }
+
   /** The client's identifier on this connection, where it has one. */
   identifierOf(client: Client): number | undefined {
     return this.#identifiers.identifierOf(client);

@@ -1,0 +1,210 @@
+/**
+ * One request on its way to an origin: waiting for a place, then a stream of a shared connection.
+ *
+ * @module
+ */
+
+import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import { sensitiveHeaders } from "node:http2";
+import { errorCodes, type StreamEnd, type StreamMapEntry } from "../../client-group/mod.ts";
+import type { OpenedStream } from "../../http2/mod.ts";
+import type {
+  Declined,
+  ExchangeHandlers,
+  GatewayClient,
+  Submission,
+  UpstreamRequest,
+  UpstreamStream,
+} from "../types.ts";
+
+const CANCEL = Number(errorCodes.CANCEL);
+
+const connectionLost: StreamEnd = { type: "connection-lost" };
+const unprocessed: StreamEnd = { type: "unprocessed" };
+
+/** The connection that a request is on, as the request needs it. */
+export interface ExchangeConnection {
+  readonly id: string;
+  /** RST_STREAM, exactly this. */
+  resetStream(exchange: Exchange, code: number): void;
+  /** The stream is over at our side, whatever the wire has said. */
+  release(exchange: Exchange): void;
+}
+
+/** What a request tells while it waits. */
+export interface ExchangeQueue {
+  leave(exchange: Exchange): void;
+}
+
+export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
+  readonly request: UpstreamRequest;
+  readonly #handlers: ExchangeHandlers;
+  readonly #queue: ExchangeQueue;
+  #connection: ExchangeConnection | undefined;
+  #stream: ClientHttp2Stream | undefined;
+  #over = false;
+  #endsWithHeaders = false;
+  #resetCode: number | undefined;
+  #trailers: OutgoingHttpHeaders = {};
+  id = 0;
+  identifier: number | undefined;
+  sent = false;
+  responseReceived = false;
+  /** END_STREAM of the response was on the wire. */
+  endReceived = false;
+  /** Whether its place on the connection was given back. */
+  released = false;
+  /** When it began to wait, on the pool's clock. */
+  waitingSince = 0;
+  /** Octets held for it, as last counted. */
+  counted = 0;
+
+  constructor(request: UpstreamRequest, handlers: ExchangeHandlers, queue: ExchangeQueue) {
+    this.request = request;
+    this.#handlers = handlers;
+    this.#queue = queue;
+  }
+
+  get client(): GatewayClient {
+    return this.request.client;
+  }
+
+  get from(): UpstreamRequest["from"] {
+    return this.request.from;
+  }
+
+  get contentComplete(): boolean {
+    return this.request.endStream || (this.request.progress?.().contentComplete ?? false);
+  }
+
+  get replayable(): boolean {
+    return this.request.endStream || (this.request.progress?.().replayable ?? false);
+  }
+
+  get responseForwarded(): boolean {
+    return this.request.progress?.().responseForwarded ?? false;
+  }
+
+  get connection(): string {
+    return this.#connection?.id ?? "";
+  }
+
+  get content(): ClientHttp2Stream {
+    return this.#stream as ClientHttp2Stream;
+  }
+
+  get body(): ClientHttp2Stream {
+    return this.#stream as ClientHttp2Stream;
+  }
+
+  setTrailers(trailers: OutgoingHttpHeaders): void {
+    this.#trailers = trailers;
+  }
+
+  /** It has a stream. HEADERS are on their way. */
+  open(
+    connection: ExchangeConnection,
+    { stream, id }: OpenedStream,
+    identifier: number | undefined,
+  ): void {
+    this.#connection = connection;
+    this.#stream = stream;
+    this.id = id;
+    this.identifier = identifier;
+    stream.on("response", (fields) => this.#response(fields));
+    stream.on("headers", (fields) => this.#informational(fields));
+    stream.on("trailers", (fields) => {
+      if (!this.#over) this.#handlers.trailers(fields);
+    });
+    stream.on("end", () => {
+      // A reset, and a connection that is lost, look the same on some runtimes (B07).
+      if (this.endReceived) this.#complete();
+    });
+    stream.on("close", () => this.#closed());
+    if (!this.request.endStream) {
+      stream.on("wantTrailers", () => stream.sendTrailers(this.#trailers));
+    }
+  }
+
+  /** After {@link open}, once the books are kept: the client's side may do anything now. */
+  announce(): void {
+    this.#handlers.opened(this);
+  }
+
+  /** HEADERS of the origin were on the wire: an interim response, a response, or trailers. */
+  headersReceived(endStream: boolean): void {
+    this.responseReceived = true;
+    if (endStream) this.#endsWithHeaders = true;
+  }
+
+  /** RST_STREAM of the origin was on the wire. What came before it is given out first. */
+  resetReceived(code: number): void {
+    this.#resetCode = code;
+  }
+
+  /**
+   * A boundary shows that the origin did not process it: told at once (CG-BOUND-9).
+   *
+   * @param telling whether the origin has to be told that nobody waits for it (CG-S34)
+   */
+  unprocessed(telling: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    if (telling || !this.sent) this.#connection?.resetStream(this, CANCEL);
+    this.#handlers.failed(unprocessed);
+  }
+
+  /** The connection has ended. */
+  lost(): void {
+    this.#fail();
+  }
+
+  /** It gets no stream. */
+  decline(reason: Declined): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#handlers.declined(reason);
+  }
+
+  /** By the client's side: out of the queue, or off the connection (B08). */
+  cancel(code = CANCEL): void {
+    if (this.#over) return;
+    this.#over = true;
+    if (this.#connection === undefined) this.#queue.leave(this);
+    else this.#connection.resetStream(this, code);
+  }
+
+  #response(fields: IncomingHttpHeaders): void {
+    if (this.#over) return;
+    const { [sensitiveHeaders]: neverIndexed } = fields as {
+      readonly [sensitiveHeaders]?: readonly string[];
+    };
+    this.#handlers.response(Number(fields[":status"]), fields, neverIndexed ?? []);
+    // Without content there is nothing to be read, and yet the stream waits to be.
+    if (this.#endsWithHeaders) this.#stream?.resume();
+  }
+
+  #informational(fields: IncomingHttpHeaders): void {
+    if (!this.#over) this.#handlers.informational(Number(fields[":status"]), fields);
+  }
+
+  #complete(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#handlers.complete();
+  }
+
+  #closed(): void {
+    this.#connection?.release(this);
+    this.#fail();
+  }
+
+  #fail(): void {
+    if (this.#over) return;
+    this.#over = true;
+    const code = this.#resetCode;
+    this.#handlers.failed(
+      code === undefined ? connectionLost : { type: "reset", code: BigInt(code), version: "h2" },
+    );
+  }
+}

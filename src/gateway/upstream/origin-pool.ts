@@ -1,0 +1,605 @@
+/**
+ * The connections of one origin key, and the requests that wait for a place on them.
+ *
+ * @module
+ */
+
+import type { GroupEffect, StreamMap } from "../../client-group/mod.ts";
+import type { Declined, GatewayClient, OriginTarget } from "../types.ts";
+import { type DialError, dialError } from "./dial-error.ts";
+import type { Exchange } from "./exchange.ts";
+import {
+  type Attempt,
+  type ConnectionOwner,
+  OriginConnection,
+  originOf,
+  type Purpose,
+} from "./origin-connection.ts";
+import { type Lane, type Offer, PlacementQueue } from "./placement-queue.ts";
+import type { Dialing, OriginLink, PoolContext } from "./ports.ts";
+import { Reachability } from "./reachability.ts";
+
+/** What an origin pool tells the pool of all origins. */
+export interface OriginPoolOwner {
+  /** A request of the client has ended, or something was imposed on it: it may have others to place. */
+  changed(client: GatewayClient, pool: OriginPool): void;
+  /** Nothing is left in it. */
+  empty(pool: OriginPool): void;
+  /** Requests and octets that wait in all pools. */
+  readonly queued: { requests: number; bytes: number };
+}
+
+/** How often what waits is looked after, in milliseconds. */
+const interval = 50;
+
+type RequestLane = Lane<GatewayClient, Exchange>;
+
+export class OriginPool implements ConnectionOwner {
+  readonly target: OriginTarget;
+  readonly #context: PoolContext;
+  readonly #owner: OriginPoolOwner;
+  readonly #map: StreamMap<Exchange>;
+  readonly #reachability: Reachability;
+  /** Those that are made, until they have ended; retired ones without requests are gone already. */
+  readonly #connections: OriginConnection[] = [];
+  readonly #dialing = new Map<OriginConnection, Dialing>();
+  readonly #queue = new PlacementQueue<GatewayClient, Exchange>();
+  /** Lanes whose requests share with nobody, or need a connection that has had none. */
+  readonly #own = new Set<RequestLane>();
+  /** Requests in progress on all connections, by client. */
+  readonly #inProgress = new Map<GatewayClient, number>();
+  readonly #most: number;
+  #lastPolicy: bigint | undefined;
+  #serving = false;
+  #pumpDue = false;
+  #stopTicking: (() => void) | undefined;
+  #closing = false;
+
+  constructor(
+    context: PoolContext,
+    owner: OriginPoolOwner,
+    map: StreamMap<Exchange>,
+    target: OriginTarget,
+  ) {
+    const { clock, random, limits } = context;
+    this.target = target;
+    this.#context = context;
+    this.#owner = owner;
+    this.#map = map;
+    this.#reachability = new Reachability(() => clock.now(), random);
+    this.#most = Math.max(1, Math.floor(limits.bytesPerGroup / limits.streamWindow));
+  }
+
+  get connections(): readonly OriginConnection[] {
+    return this.#connections;
+  }
+
+  get queue(): PlacementQueue<GatewayClient, Exchange> {
+    return this.#queue;
+  }
+
+  get dialing(): number {
+    return this.#dialing.size;
+  }
+
+  get reachability(): Reachability {
+    return this.#reachability;
+  }
+
+  /** Places the request at once, or lets it wait, or declines it. */
+  submit(exchange: Exchange): void {
+    const need = needOf(exchange);
+    const behind = this.#queue.hasLane(exchange.client, need);
+    const attempt = behind ? undefined : this.#place(exchange, "fresh");
+    if (attempt === undefined || attempt === "full" || attempt === "unsuitable") {
+      this.#enqueue(exchange, need, false);
+    } else if (attempt === "limited" || attempt === "own-limit") {
+      this.#enqueue(exchange, need, true);
+    }
+  }
+
+  /** The request's client has left. */
+  leave(exchange: Exchange): void {
+    if (this.#remove(exchange)) this.#retireIfDone();
+  }
+
+  /** Something was imposed on the client, or lifted, or a request of it has ended elsewhere. */
+  recheck(client: GatewayClient): void {
+    const seconds = this.#context.restrictions.secondsBlocked(client, this.target.scope);
+    if (seconds > 0) {
+      for (const exchange of this.#queue.of(client)) {
+        this.#decline(exchange, { because: "blocked", retryAfter: seconds });
+      }
+      return;
+    }
+    if (this.#queue.unpark(client)) this.#schedule();
+  }
+
+  forget(client: GatewayClient): void {
+    for (const connection of this.#connections) connection.forget(client);
+  }
+
+  /** No requests from here on; connections end with their requests. */
+  drain(): void {
+    this.#closing = true;
+    this.#retireIfDone();
+  }
+
+  /** Ends everything at once. */
+  close(): void {
+    this.#closing = true;
+    for (const exchange of [...this.#queue.arrivals]) {
+      this.#decline(exchange, { because: "closing" });
+    }
+    for (const dialing of this.#dialing.values()) dialing.abort();
+    for (const connection of [...this.#connections]) connection.destroy();
+  }
+
+  room(): void {
+    this.#schedule();
+  }
+
+  settled(connection: OriginConnection): void {
+    this.#reachability.succeeded();
+    this.#lastPolicy = connection.policy;
+  }
+
+  ended(_connection: OriginConnection, client: GatewayClient): void {
+    const left = (this.#inProgress.get(client) ?? 0) - 1;
+    if (left > 0) this.#inProgress.set(client, left);
+    else this.#inProgress.delete(client);
+    if (this.#queue.size > 0) {
+      this.#queue.unpark(client);
+      this.#schedule();
+    }
+    this.#owner.changed(client, this);
+    if (this.#closing) this.#retireIfDone();
+  }
+
+  controlled(_connection: OriginConnection, effect: GroupEffect<GatewayClient>): void {
+    if (effect.type === "ignored") return;
+    const { client } = effect;
+    if (effect.type === "GOAWAY") {
+      if (effect.alone) this.#noteOwnLane(client);
+      return;
+    }
+    this.recheck(client);
+    this.#owner.changed(client, this);
+  }
+
+  empty(connection: OriginConnection): void {
+    const index = this.#connections.indexOf(connection);
+    if (index < 0) return;
+    this.#connections.splice(index, 1);
+    this.#schedule();
+    this.#tellIfEmpty();
+  }
+
+  gone(connection: OriginConnection, settled: boolean): void {
+    if (!settled && connection.openedAt > 0) {
+      this.#reachability.failed({ proxyError: "http_protocol_error", passing: true });
+    }
+    this.empty(connection);
+  }
+
+  /**
+   * Tries every connection that could take it. `full`: none has room for anyone; `own-limit`: it has as
+   * many requests in progress as its share of memory allows.
+   */
+  #place(
+    exchange: Exchange,
+    from: "fresh" | "queue",
+  ): "done" | "full" | "unsuitable" | "limited" | "own-limit" {
+    const { client } = exchange;
+    if ((this.#inProgress.get(client) ?? 0) >= this.#most) {
+      return this.#isBlocked(exchange) ? "done" : "own-limit";
+    }
+    let full = true;
+    for (const connection of this.#connections) {
+      if (!connection.hasRoom) continue;
+      full = false;
+      if (!isFit(connection, exchange)) continue;
+      const attempt = this.#placeOn(connection, exchange, from);
+      if (attempt !== "unsuitable") return attempt;
+    }
+    // What is imposed on the client has to be known without a connection as well.
+    const verdict = this.#context.restrictions.judge(client, this.target.scope);
+    if (verdict === "blocked") return this.#isBlocked(exchange) ? "done" : "unsuitable";
+    if (verdict === "limited") return "limited";
+    return full ? "full" : "unsuitable";
+  }
+
+  /** Answers a request of a blocked client. @returns whether it is blocked */
+  #isBlocked(exchange: Exchange): boolean {
+    const { client } = exchange;
+    const seconds = this.#context.restrictions.secondsBlocked(client, this.target.scope);
+    if (seconds > 0) this.#decline(exchange, { because: "blocked", retryAfter: seconds });
+    return seconds > 0;
+  }
+
+  #placeOn(
+    connection: OriginConnection,
+    exchange: Exchange,
+    from: "fresh" | "queue",
+  ): "done" | "unsuitable" | "limited" {
+    const { client } = exchange;
+    const attempt: Attempt = connection.place(exchange, from);
+    if (attempt.placed) {
+      this.#inProgress.set(client, (this.#inProgress.get(client) ?? 0) + 1);
+      if (from === "queue") this.#dequeue(exchange);
+      exchange.announce();
+      return "done";
+    }
+    switch (attempt.because) {
+      case "blocked":
+        return this.#isBlocked(exchange) ? "done" : "unsuitable";
+      case "limited":
+        return "limited";
+      case "unsendable":
+        this.#decline(exchange, { because: "unreachable", proxyError: "http_protocol_error" });
+        return "done";
+      default:
+        return "unsuitable";
+    }
+  }
+
+  #enqueue(exchange: Exchange, need: unknown, parked: boolean): void {
+    const { restrictions, limits, clock } = this.#context;
+    const { client, request } = exchange;
+    const { queued } = this.#owner;
+    const failure = this.#reachability.failure;
+    const own = this.#isOwn(client, need, exchange);
+    const bytes = request.buffered();
+    if (this.#closing) {
+      exchange.decline({ because: "closing" });
+      return;
+    }
+    if (failure !== undefined && this.#reachability.isDown && (own || !this.#hasActive)) {
+      exchange.decline({ because: "unreachable", proxyError: failure.proxyError });
+      return;
+    }
+    if (
+      queued.requests >= limits.queuedRequests ||
+      queued.bytes + bytes > limits.queuedBytes ||
+      this.#queue.countOf(client) >= limits.queuedRequestsPerClient
+    ) {
+      exchange.decline({ because: parked ? "limited" : "queue-full", retryAfter: 1 });
+      return;
+    }
+    exchange.waitingSince = clock.now();
+    exchange.counted = bytes;
+    queued.requests++;
+    queued.bytes += bytes;
+    restrictions.enqueue(client, this.target.scope);
+    this.#map.wait(exchange);
+    const lane = this.#queue.add(exchange, client, need);
+    if (own) this.#own.add(lane);
+    if (parked) this.#queue.park(lane);
+    this.#provide();
+    this.#tickWhileWaiting();
+  }
+
+  /** It waits no more, and the restrictions know. */
+  #dequeue(exchange: Exchange): void {
+    const { queued } = this.#owner;
+    this.#queue.remove(exchange);
+    this.#map.leave(exchange);
+    queued.requests--;
+    queued.bytes -= exchange.counted;
+    if (this.#queue.size === 0) this.#stopTicking?.();
+  }
+
+  /** @returns whether it waited */
+  #remove(exchange: Exchange): boolean {
+    if (this.#queue.laneOf(exchange) === undefined) return false;
+    this.#dequeue(exchange);
+    this.#context.restrictions.dequeue(exchange.client, this.target.scope);
+    return true;
+  }
+
+  #decline(exchange: Exchange, reason: Declined): void {
+    this.#remove(exchange);
+    exchange.decline(reason);
+  }
+
+  get #hasActive(): boolean {
+    return this.#connections.some((connection) => connection.active);
+  }
+
+  #isOwn(client: GatewayClient, need: unknown, exchange: Exchange): boolean {
+    if (exchange.request.fresh === true || typeof need === "string") return true;
+    return this.#context.restrictions.isAlone(client, this.target.key);
+  }
+
+  /** The client is to share with nobody from now on: so are its requests that wait. */
+  #noteOwnLane(client: GatewayClient): void {
+    for (const exchange of this.#queue.of(client)) {
+      const lane = this.#queue.laneOf(exchange);
+      if (lane !== undefined) this.#own.add(lane);
+    }
+    this.#schedule();
+  }
+
+  /** Once what is going on now is over, and the whole chunk of the wire is taken in. */
+  #schedule(): void {
+    if (this.#pumpDue || this.#queue.size === 0) return;
+    this.#pumpDue = true;
+    queueMicrotask(() => {
+      this.#pumpDue = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    if (this.#serving) return;
+    this.#serving = true;
+    const share = this.#share();
+    this.#queue.serve({
+      offer: (exchange, lane) => this.#offer(exchange, lane),
+      hasItsShare: (client) => (this.#inProgress.get(client) ?? 0) >= share,
+    });
+    this.#serving = false;
+    this.#provide();
+  }
+
+  /** How many streams each client may have while others wait (CG-SEC-10). */
+  #share(): number {
+    let capacity = 0;
+    for (const connection of this.#connections) {
+      if (connection.active) capacity += connection.capacity;
+    }
+    let clients = this.#inProgress.size;
+    for (const lane of this.#queue.readyLanes) {
+      if (!this.#inProgress.has(lane.client)) clients++;
+      if (clients >= capacity) break;
+    }
+    return Math.max(1, Math.floor(capacity / Math.max(1, clients)));
+  }
+
+  #offer(exchange: Exchange, _lane: RequestLane): Offer {
+    const attempt = this.#place(exchange, "queue");
+    switch (attempt) {
+      case "done":
+        return "taken";
+      case "full":
+        return "full";
+      case "unsuitable":
+        return "unsuitable";
+      default:
+        return "parked";
+    }
+  }
+
+  /** Makes connections for what waits, as far as bounds and the origin's state allow. */
+  #provide(): void {
+    if (this.#queue.ready === 0 || this.#closing || this.#reachability.wait > 0) return;
+    let shared = this.#queue.ready;
+    for (const lane of this.#own) {
+      if (lane.waiting.size === 0) {
+        this.#own.delete(lane);
+        continue;
+      }
+      if (lane.parked) continue;
+      shared -= lane.waiting.size;
+      this.#provideOwn(lane);
+    }
+    const { limits, clock } = this.#context;
+    let wanted = Math.ceil(shared / limits.streamsPerConnection);
+    if (this.#lastPolicy !== undefined && this.#lastPolicy > 0n && shared > 0) {
+      const clients = Math.min(shared, this.#queue.clients);
+      wanted = Math.max(wanted, Math.ceil(clients / Number(this.#lastPolicy)));
+    }
+    let pending = 0;
+    let counted = 0;
+    for (const connection of this.#dialing.keys()) {
+      if (connection.purpose !== undefined) continue;
+      pending++;
+      counted++;
+    }
+    for (const connection of this.#connections) {
+      if (!connection.active || connection.privateTo !== undefined) continue;
+      if (!connection.shared.reserved) counted++;
+      // An origin that takes no requests for now would not take them on another connection.
+      if (connection.capacity === 0) return;
+      if (!connection.settled && clock.now() < connection.openedAt + limits.patience) pending++;
+    }
+    while (
+      pending < wanted &&
+      counted < limits.connectionsPerKey &&
+      this.#dialing.size < limits.dialsPerKey
+    ) {
+      this.#dial(undefined);
+      pending++;
+      counted++;
+    }
+  }
+
+  #provideOwn({ client, need }: RequestLane): void {
+    const { limits } = this.#context;
+    if (this.#dialing.size >= limits.dialsPerKey) return;
+    // One that it has already takes its further requests in time.
+    if (this.#connections.some((connection) => isOwnOf(connection, client, need))) return;
+    for (const { purpose } of this.#dialing.keys()) {
+      if (purpose?.client === client && purpose.need === need) return;
+    }
+    const most = limits.connectionsPerKey + limits.ownConnectionsPerKey;
+    if (this.#connections.length + this.#dialing.size >= most) return;
+    this.#dial({ client, need });
+  }
+
+  #dial(purpose: Purpose | undefined): void {
+    const privateTo = typeof purpose?.need === "string" ? purpose.need : undefined;
+    const connection = new OriginConnection(
+      this.#context,
+      this,
+      this.#map,
+      this.target,
+      purpose && { ...purpose, privateTo },
+    );
+    const dialing = this.#context.open(this.target, connection);
+    this.#dialing.set(connection, dialing);
+    dialing.link.then(
+      (link) => this.#dialed(connection, link),
+      (error) => this.#dialFailed(connection, dialError(error, this.target.scheme === "https")),
+    );
+  }
+
+  #dialed(connection: OriginConnection, link: OriginLink): void {
+    this.#dialing.delete(connection);
+    if (connection.shared.state === "CLOSED") {
+      this.#failed(connection, { proxyError: "http_protocol_error", passing: true });
+      return;
+    }
+    connection.attach(link);
+    this.#connections.push(connection);
+    if (this.#closing && this.#queue.size === 0) {
+      connection.retire("closing");
+      return;
+    }
+    if (connection.purpose !== undefined) this.#serveFirst(connection, connection.purpose);
+    this.#pump();
+  }
+
+  /** Those that the connection was made for, before anyone else can have it. */
+  #serveFirst(connection: OriginConnection, { client, need }: Purpose): void {
+    for (const exchange of this.#queue.of(client)) {
+      if (!connection.hasRoom || needOf(exchange) !== need) continue;
+      if (this.#placeOn(connection, exchange, "queue") === "limited") break;
+    }
+    // Nothing else may go on it, and whom it was for has left.
+    if (connection.privateTo !== undefined && connection.requests === 0) {
+      connection.retire("nobody waits for it");
+    }
+  }
+
+  #dialFailed(connection: OriginConnection, error: DialError): void {
+    this.#dialing.delete(connection);
+    this.#failed(connection, error);
+  }
+
+  #failed({ purpose }: OriginConnection, failure: Pick<DialError, "proxyError" | "passing">): void {
+    this.#reachability.failed(failure);
+    if (this.#reachability.isHopeless) {
+      const none = !this.#hasActive;
+      for (const exchange of [...this.#queue.arrivals]) {
+        const mine = exchange.client === purpose?.client && needOf(exchange) === purpose.need;
+        if (!mine && !none) continue;
+        this.#decline(exchange, { because: "unreachable", proxyError: failure.proxyError });
+      }
+    }
+    this.#tickWhileWaiting();
+    this.#tellIfEmpty();
+  }
+
+  /** While something waits, bounds of time are kept and the state of the origin is looked at. */
+  #tickWhileWaiting(): void {
+    if (this.#stopTicking !== undefined || this.#queue.size === 0) return;
+    const cancel = this.#context.clock.after(interval, () => {
+      this.#stopTicking = undefined;
+      this.#tick();
+      this.#tickWhileWaiting();
+    });
+    this.#stopTicking = () => {
+      this.#stopTicking = undefined;
+      cancel();
+    };
+  }
+
+  #tick(): void {
+    const { clock, limits } = this.#context;
+    const now = clock.now();
+    let bytes = 0;
+    let before = 0;
+    let eldest: Exchange | undefined;
+    for (const exchange of [...this.#queue.arrivals]) {
+      if (now >= exchange.waitingSince + limits.queueTime) {
+        this.#decline(exchange, this.#late(exchange));
+        continue;
+      }
+      before += exchange.counted;
+      exchange.counted = exchange.request.buffered();
+      bytes += exchange.counted;
+      if (eldest === undefined && !this.#queue.laneOf(exchange)?.parked) eldest = exchange;
+    }
+    this.#owner.queued.bytes += bytes - before;
+    this.#provide();
+    if (eldest !== undefined && now >= eldest.waitingSince + limits.patience) this.#relieve();
+  }
+
+  #late(exchange: Exchange): Declined {
+    const { failure } = this.#reachability;
+    if (failure !== undefined && !this.#hasActive) {
+      return { because: "unreachable", proxyError: failure.proxyError };
+    }
+    const limited = this.#queue.laneOf(exchange)?.parked === true;
+    return { because: limited ? "limited" : "queue-timeout", retryAfter: 1 };
+  }
+
+  /**
+   * Requests have waited in vain for longer than patience allows, and no further connection may be
+   * made: one that is of no use to them makes room, the one that has been there for longest. So no
+   * group stays out for as long as others keep a policy's places or a connection of their own taken.
+   */
+  #relieve(): void {
+    const { limits } = this.#context;
+    const most = limits.connectionsPerKey + limits.ownConnectionsPerKey;
+    if (this.#dialing.size > 0 || this.#reachability.wait > 0) return;
+    if (this.#connections.length >= most + limits.connectionsPerKey) return;
+    let useless: OriginConnection | undefined;
+    for (const connection of this.#connections) {
+      if (!connection.hasRoom) continue;
+      if (connection.streams === 0) {
+        useless = connection;
+        break;
+      }
+      if (useless === undefined || connection.openedAt < useless.openedAt) useless = connection;
+    }
+    useless?.retire("makes room");
+    this.#provide();
+  }
+
+  #retireIfDone(): void {
+    if (!this.#closing || this.#queue.size > 0) return;
+    for (const connection of [...this.#connections]) connection.retire("closing");
+    this.#tellIfEmpty();
+  }
+
+  #tellIfEmpty(): void {
+    if (this.#connections.length > 0 || this.#dialing.size > 0 || this.#queue.size > 0) return;
+    // What is known of an origin that cannot be reached keeps requests from trying too often.
+    if (this.#reachability.failure !== undefined && !this.#closing) return;
+    this.#owner.empty(this);
+  }
+
+  /** As people write it. */
+  get origin(): string {
+    return originOf(this.target);
+  }
+}
+
+/** Whether a connection can be asked for a place at all. */
+function isFit(connection: OriginConnection, { request, client }: Exchange): boolean {
+  const { privateTo } = connection;
+  if (privateTo !== undefined) {
+    return connection.purpose?.client === client && privateTo === request.privateTo;
+  }
+  if (request.privateTo !== undefined || request.avoid.has(connection.id)) return false;
+  return request.fresh !== true || connection.requests === 0;
+}
+
+/** Whether a connection is there for such requests of the client alone. */
+function isOwnOf(connection: OriginConnection, client: GatewayClient, need: unknown): boolean {
+  if (!connection.active) return false;
+  if (typeof need === "string") {
+    return connection.privateTo === need && connection.purpose?.client === client;
+  }
+  const { shared } = connection;
+  return need === undefined && shared.reserved && shared.identifierOf(client) !== undefined;
+}
+
+/** What kind of connection it needs: requests with equal needs stand in one lane. */
+function needOf(exchange: Exchange): unknown {
+  const { privateTo, fresh, avoid } = exchange.request;
+  if (privateTo !== undefined) return privateTo;
+  return fresh === true || avoid.size > 0 ? exchange : undefined;
+}
