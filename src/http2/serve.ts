@@ -111,6 +111,8 @@ class Origin {
   readonly #sockets = new Set<Socket>();
   /** With what resolves once each has ended. */
   readonly #sessions = new Map<OriginSession, Promise<void>>();
+  /** Tells connections from those of any other server of the process. */
+  readonly #id = crypto.randomUUID();
   #policy: bigint | undefined;
   #opened = 0;
 
@@ -214,7 +216,7 @@ class Origin {
       handler: this.#handler,
       scheme,
       remoteAddress: socket.remoteAddress,
-      name: String(++this.#opened),
+      name: `${this.#id}/${++this.#opened}`,
       policy: this.#policy,
       points: this.#points,
       maximumGroups: groups,
