@@ -17,7 +17,8 @@ export interface TestNames {
   readonly strays: readonly string[];
 }
 
-export const idList = /\[((?:[A-Z]{1,2}-?[A-Z]*-?\d+)(?:,\s*(?:[A-Z]{1,2}-?[A-Z]*-?\d+))*)\]/g;
+export const idList =
+  /\[((?:[A-Z]{1,2}-?(?:[A-Z]+\d?)?-?\d+)(?:,\s*(?:[A-Z]{1,2}-?(?:[A-Z]+\d?)?-?\d+))*)\]/g;
 
 /**
  * Every test of a file: of a runner's `test`, and of functions of the file that hand it a name. A

@@ -92,6 +92,8 @@ export class RawConnection {
   closed = false;
   /** What was wrong with what came, by this end's reading. */
   fault: Error | undefined;
+  /** Octets of DATA that were sent. */
+  bytesSent = 0;
   readonly encoder: HpackEncoder;
   readonly decoder = new HpackDecoder();
   readonly #reader = new FrameReader();
@@ -199,6 +201,11 @@ export class RawConnection {
     return concatBytes(...this.stream(id).data);
   }
 
+  /** Octets of DATA that came. */
+  get bytesReceived(): number {
+    return this.received("DATA").reduce((sum, { payload }) => sum + payload.length, 0);
+  }
+
   /** Waits for a GOAWAY, which is the first or has a certain code. */
   goaway(code?: number): Promise<{ readonly last: number; readonly code: number }> {
     return this.until(`a GOAWAY ${code ?? ""}`, () =>
@@ -260,6 +267,7 @@ export class RawConnection {
       this.#window -= size;
       this.#windows.set(id, this.#windowOf(id) - size);
       const piece = left.subarray(0, size);
+      this.bytesSent += size;
       left = left.subarray(size);
       this.write(dataFrame(id, piece, endStream && left.length === 0));
     } while (left.length > 0);
