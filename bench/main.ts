@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { findDeno } from "../scripts/runtimes.mjs";
+import { behaviour } from "./behaviour.ts";
 import { gateway } from "./gateway.ts";
 import type { PlacedRow } from "./row.ts";
 import { table } from "./table.ts";
@@ -72,6 +73,7 @@ machine does hits both alike. Of costs less is better, of rates more.`);
 const runs: Readonly<Record<string, (args: readonly string[]) => boolean | Promise<boolean>>> = {
   budget,
   gateway,
+  behaviour,
 };
 const [name = "budget", ...args] = process.argv.slice(2);
 const run = Object.hasOwn(runs, name) ? runs[name] : undefined;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { bun, deno } from "../../test/bun/processes.ts";
-import type { ReverseProxy } from "./proxy.ts";
+import { type ReverseProxy, versionOf } from "./proxy.ts";
 
 export type Runtime = "Bun" | "Deno";
 
@@ -15,6 +15,7 @@ export function bare(runtime: Runtime, kind: "untapped" | "tapped"): ReverseProx
   return {
     name: `node:http2 ${kind}, ${runtime}`,
     missing: () => undefined,
+    version: () => versionOf(runtimes[runtime][0] as string, "--version"),
     launch: ({ port, certificate, key, origin }) => ({
       command: [
         ...runtimes[runtime],

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Bed, program, programMissing, type ReverseProxy } from "./proxy.ts";
+import { type Bed, program, programMissing, type ReverseProxy, versionOf } from "./proxy.ts";
 
 function configuration({ port, certificate, key, origin }: Bed): string {
   const [url, transport] =
@@ -30,6 +30,7 @@ function configuration({ port, certificate, key, origin }: Bed): string {
 export const caddy: ReverseProxy = {
   name: "Caddy",
   missing: () => programMissing("caddy"),
+  version: () => versionOf(program("caddy") as string, "version"),
   launch(bed) {
     const file = join(bed.directory, "Caddyfile");
     writeFileSync(file, configuration(bed));

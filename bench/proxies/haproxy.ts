@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Bed, program, programMissing, type ReverseProxy } from "./proxy.ts";
+import { type Bed, program, programMissing, type ReverseProxy, versionOf } from "./proxy.ts";
 
 /** HAProxy sets two files aside for each, and a process may often have no more than 20,000. */
 const maximumConnections = 9900;
@@ -30,6 +30,7 @@ backend origin
 export const haproxy: ReverseProxy = {
   name: "HAProxy",
   missing: () => programMissing("haproxy"),
+  version: () => versionOf(program("haproxy") as string, "-v"),
   launch(bed) {
     const pair = join(bed.directory, "pair.pem");
     writeFileSync(pair, readFileSync(bed.certificate, "utf8") + readFileSync(bed.key, "utf8"));

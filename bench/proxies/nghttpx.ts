@@ -1,9 +1,10 @@
-import { program, programMissing, type ReverseProxy } from "./proxy.ts";
+import { program, programMissing, type ReverseProxy, versionOf } from "./proxy.ts";
 
 /** nghttpx of nghttp2; one worker, as by default. */
 export const nghttpx: ReverseProxy = {
   name: "nghttpx",
   missing: () => programMissing("nghttpx"),
+  version: () => versionOf(program("nghttpx") as string, "--version"),
   launch: ({ port, certificate, key, origin }) => ({
     command: [
       program("nghttpx") as string,

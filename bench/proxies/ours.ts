@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../test/bun/processes.ts";
 import { type Runtime, runtimes } from "./bare.ts";
-import type { Bed, ReverseProxy } from "./proxy.ts";
+import { type Bed, type ReverseProxy, versionOf } from "./proxy.ts";
 
 const yard = join(root, "src", "cli", "yard.ts");
 
@@ -21,6 +21,8 @@ export function ours(runtime: Runtime): ReverseProxy {
   return {
     name: `yard gateway, ${runtime}`,
     missing: () => undefined,
+    version: () =>
+      `of this tree, on ${runtime} ${versionOf(runtimes[runtime][0] as string, "--version")}`,
     launch(bed) {
       const file = join(bed.directory, "gateway.json");
       writeFileSync(file, JSON.stringify(configuration(bed)));

@@ -30,6 +30,8 @@ export interface ReverseProxy {
   readonly name: string;
   /** Why it cannot be run here; `undefined` where it can. */
   missing(): string | undefined;
+  /** What runs, with its version. */
+  version(): string;
   /** Writes the configuration into the directory of `bed`. */
   launch(bed: Bed): Launch;
 }
@@ -51,6 +53,13 @@ export function program(name: string): string | undefined {
 /** The `missing` of a proxy that is one program of this machine. */
 export function programMissing(name: string): string | undefined {
   return program(name) === undefined ? `no ${name} on this machine` : undefined;
+}
+
+/** The first line of what a program says of itself that has a version in it. */
+export function versionOf(...command: readonly string[]): string {
+  const { stdout, stderr } = Bun.spawnSync([...command]);
+  const lines = `${stdout}${stderr}`.split("\n");
+  return lines.find((line) => /\d+\.\d+/.test(line))?.trim() ?? "unknown";
 }
 
 /** Starts `proxy` on a free port, and waits until it accepts connections. */

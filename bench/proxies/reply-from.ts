@@ -1,10 +1,13 @@
 import { join } from "node:path";
-import { program, type ReverseProxy } from "./proxy.ts";
+import manifest from "../../node_modules/@fastify/reply-from/package.json" with { type: "json" };
+import { program, type ReverseProxy, versionOf } from "./proxy.ts";
 
 /** @fastify/reply-from on Node, where it is faster than on Bun. */
 export const replyFrom: ReverseProxy = {
   name: "reply-from",
   missing: () => (program("node") === undefined ? "no Node on this machine" : undefined),
+  version: () =>
+    `@fastify/reply-from ${manifest.version} on Node ${versionOf(program("node") as string, "--version")}`,
   launch: ({ port, certificate, key, origin }) => ({
     command: [
       program("node") as string,
