@@ -7,6 +7,7 @@
 import { toHex } from "../bytes.ts";
 import { messageOf } from "../errors.ts";
 import { createAgentMetrics } from "../metrics/mod.ts";
+import { serve } from "../page/serve.ts";
 import type { Snapshot, Timers } from "../snapshot/mod.ts";
 import { openWritableStore } from "../store/open.ts";
 import type { Agent } from "./agent.ts";
@@ -17,7 +18,6 @@ import { agentApp } from "./http/app.ts";
 import { watchFile } from "./pool-file.ts";
 import { poolLoader } from "./pool-loader.ts";
 import { createCollector, watchAlarms } from "./reports/mod.ts";
-import { serve } from "./serve.ts";
 import { simulate } from "./simulate.ts";
 
 /** Writes one line of the log. */

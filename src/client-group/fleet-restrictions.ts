@@ -163,6 +163,25 @@ export class FleetRestrictions<Client extends object> implements RestrictionsEls
     };
   }
 
+  /** What holds now, whoever heard it; `client` where it was seen here. */
+  *inForce(): Iterable<{
+    readonly id: string;
+    readonly client: Client | undefined;
+    readonly scope: RestrictionScope | undefined;
+    readonly secondsBlocked: number;
+    readonly limit: number | undefined;
+  }> {
+    const now = this.#options.now();
+    for (const [id, known] of this.#known) {
+      const { client, scope, record, blockedUntil, limitedUntil } = known;
+      const secondsBlocked = Math.max(0, Math.ceil((blockedUntil - now) / 1_000));
+      const limit = limitedUntil > now ? record.limit?.requests : undefined;
+      if (secondsBlocked > 0 || limit !== undefined) {
+        yield { id, client, scope, secondsBlocked, limit };
+      }
+    }
+  }
+
   /** This process has heard a BLOCK. */
   block(client: Client, scope: RestrictionScope, seconds: number): void {
     const { wallClock, longestBlock = MAX_BLOCK_SECONDS } = this.#options;

@@ -56,7 +56,12 @@ export type { GoawayOptions, OriginGroupsOptions } from "./origin-groups.ts";
 export { OriginGroups } from "./origin-groups.ts";
 export type { BlockScope, OriginAttributes, OriginKey, RestrictionScope } from "./origin-key.ts";
 export { originKey, restrictionScope } from "./origin-key.ts";
-export type { RestrictionsElsewhere, RestrictionsOptions, Verdict } from "./restrictions.ts";
+export type {
+  RestrictionInForce,
+  RestrictionsElsewhere,
+  RestrictionsOptions,
+  Verdict,
+} from "./restrictions.ts";
 export { Restrictions } from "./restrictions.ts";
 export type { RequestProgress, RetryDecision, RetryRules, StreamEnd } from "./retry.ts";
 export { decideRetry } from "./retry.ts";

@@ -28,6 +28,17 @@ export interface RestrictionsOptions<Client> {
   readonly elsewhere?: RestrictionsElsewhere<Client> | undefined;
 }
 
+/** BLOCK, LIMIT or both of one client in one scope. */
+export interface RestrictionInForce<Client> {
+  readonly client: Client;
+  readonly scope: RestrictionScope;
+  /** 0 for no BLOCK. */
+  readonly secondsBlocked: number;
+  readonly limit: number | undefined;
+  readonly inProgress: number;
+  readonly queued: number;
+}
+
 /** Whether a request may go to the origin now. */
 export type Verdict = "free" | "blocked" | "limited";
 
@@ -125,6 +136,18 @@ export class Restrictions<Client> {
   /** The client's requests that wait, in the scope. */
   queued(client: Client, scope: RestrictionScope): number {
     return this.#entry(client, scope)?.queued ?? 0;
+  }
+
+  /** What was heard here and holds now, for those who look at it. */
+  *inForce(): Iterable<RestrictionInForce<Client>> {
+    for (const [scope, clients] of this.#entries) {
+      for (const [client, entry] of clients) {
+        const { blockedUntil = 0, limit, inProgress, queued } = entry;
+        const secondsBlocked = Math.max(0, Math.ceil((blockedUntil - this.#now()) / 1_000));
+        if (secondsBlocked === 0 && limit === undefined) continue;
+        yield { client, scope, secondsBlocked, limit, inProgress, queued };
+      }
+    }
   }
 
   /** Whether a further request may go to the origin. Those in progress go on (CG-BLOCK-3, CG-S41). */

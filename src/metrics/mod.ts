@@ -1,5 +1,5 @@
 /**
- * Metrics for Prometheus, of instances and of the agent. On Bun and Deno: `prom-client` is no part
+ * Metrics for Prometheus, of instances, of the agent and of the gateway. On Bun and Deno: `prom-client` is no part
  * of what runs on Workers.
  *
  * @module
@@ -12,6 +12,12 @@ export {
   type MeasuredAgent,
   type MeasuredCollector,
 } from "./agent-metrics.ts";
+export {
+  createGatewayMetrics,
+  type GatewayMetrics,
+  type MeasuredGateway,
+  type MeasuredRequest,
+} from "./gateway-metrics.ts";
 export {
   createInstanceMetrics,
   type InstanceMetrics,

@@ -9,6 +9,7 @@
 import type { Context, Handler, Hono } from "hono";
 import { setCookie } from "hono/cookie";
 import { type BodyFault, BodyReader } from "../../hono/body.ts";
+import { sameSecret } from "../../page/secret.ts";
 import { snapshotToJson } from "../../snapshot/mod.ts";
 import { type OperatorAction, type OperatorRequest, verifyOperatorToken } from "../action.ts";
 import { AgentError } from "../errors.ts";
@@ -27,7 +28,7 @@ import { StatusPage } from "./pages/status-page.tsx";
 import { statusTitle } from "./problem.ts";
 import { wholeNumber, wholeNumberOf } from "./query.ts";
 import { cookieName, type Gate } from "./requester.ts";
-import { type Session, type Sessions, sameSecret } from "./sessions.ts";
+import type { Session, Sessions } from "./sessions.ts";
 import type { ShareMeter, Shares } from "./shares.ts";
 import { statusOf } from "./status.ts";
 

@@ -6,11 +6,12 @@
 
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
+import { sameSecret } from "../../page/secret.ts";
 import { verifyInstanceToken } from "../../report/token.ts";
 import type { Operator } from "../action.ts";
 import { verifyOperatorToken } from "../action.ts";
 import type { AgentAppSettings } from "./options.ts";
-import { type Session, type Sessions, sameSecret } from "./sessions.ts";
+import type { Session, Sessions } from "./sessions.ts";
 
 export type Requester =
   | { readonly kind: "operator"; readonly operator: Operator; readonly session?: Session }

@@ -1,8 +1,16 @@
 import { messageOf, YardmasterError } from "../errors.ts";
-import type { AgentListen } from "./config.ts";
+
+/** Where pages are served. */
+export interface ServeAddress {
+  readonly hostname: string;
+  readonly port: number;
+  /** PEM; with both it is https. */
+  readonly certificate?: string;
+  readonly key?: string;
+}
 
 /** A socket that answers. */
-export interface AgentListener {
+export interface Listener {
   readonly url: string;
   /** Ends it, and requests that are under way with it. */
   close(): Promise<void>;
@@ -44,7 +52,7 @@ const IDLE = 120;
  *
  * @throws {YardmasterError} `LISTEN_FAILED`
  */
-export function serve(listen: AgentListen, fetch: Fetch): AgentListener {
+export function serve(listen: ServeAddress, fetch: Fetch): Listener {
   const { hostname, port, certificate, key } = listen;
   const { Deno, Bun } = globalThis as Runtimes;
   const tls = certificate !== undefined && key !== undefined && { cert: certificate, key };
@@ -70,5 +78,5 @@ export function serve(listen: AgentListen, fetch: Fetch): AgentListener {
     const reason = messageOf(cause);
     throw new YardmasterError("LISTEN_FAILED", `listen: ${hostname}:${port}: ${reason}`, { cause });
   }
-  throw new YardmasterError("LISTEN_FAILED", "an agent runs on Bun or Deno");
+  throw new YardmasterError("LISTEN_FAILED", "pages are served on Bun or Deno");
 }
