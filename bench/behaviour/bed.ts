@@ -74,6 +74,16 @@ export function worded(outcome: Outcome): string {
 /** What a script does with a request. */
 export type Script = (request: OriginRequest, occurrence: number) => void;
 
+/** A script that waits for the end of a request; nothing comes of one that does not end. */
+export function whenWhole(act: (request: OriginRequest, content: string) => void): Script {
+  return (request) => {
+    request.content().then(
+      (content) => act(request, content),
+      () => {},
+    );
+  };
+}
+
 /** Answers what comes again, and the first that opens the way; leaves the rest to the event. */
 const byDefault: Script = (request, occurrence) => {
   if (request.path === "/first" || occurrence > 1) request.respond(200, [], "whole");

@@ -4,7 +4,7 @@ import { codes } from "../../test/support/http2/frames.ts";
 import type { FieldToSend } from "../../test/support/http2/hpack.ts";
 import type { RawClient } from "../../test/support/http2/raw-client.ts";
 import type { OriginRequest } from "../../test/support/http2/raw-origin.ts";
-import { type BehaviourBed, worded } from "./bed.ts";
+import { type BehaviourBed, whenWhole, worded } from "./bed.ts";
 import { type Happening, seen } from "./happening.ts";
 
 const secret = "a secret of more than twenty octets";
@@ -113,10 +113,7 @@ export const fieldHappenings: readonly Happening[] = [
     wanted: "none of it at the origin",
     async play(bed) {
       const client = await one(bed);
-      bed.script = async (request) => {
-        await request.content();
-        request.respond(200, [], "whole");
-      };
+      bed.script = whenWhole((request) => request.respond(200, [], "whole"));
       const sent = await bed.send(client, "/a", {
         method: "POST",
         content: "x",
@@ -249,10 +246,7 @@ export const fieldHappenings: readonly Happening[] = [
     wanted: "every header block whole, nothing between its frames",
     async play(bed) {
       const clients = (await bed.clients(2)) as [RawClient, RawClient];
-      bed.script = async (request) => {
-        await request.content();
-        request.respond(200, [], "whole");
-      };
+      bed.script = whenWhole((request) => request.respond(200, [], "whole"));
       const ids = Array.from({ length: 10 }, (_, i) =>
         clients.map((client) => ({
           client,

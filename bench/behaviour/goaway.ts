@@ -1,7 +1,7 @@
 /** Cases A: GOAWAY on a connection that clients share. */
 
 import { codes } from "../../test/support/http2/frames.ts";
-import { type BehaviourBed, goawayBehind, type Sent } from "./bed.ts";
+import { type BehaviourBed, goawayBehind, type Sent, whenWhole } from "./bed.ts";
 import { type Happening, isSafelyUnprocessed, seen, together, told } from "./happening.ts";
 
 const lastPossible = 0x7fff_ffff;
@@ -127,10 +127,9 @@ export const goawayHappenings: readonly Happening[] = [
         open: true,
       });
       await Bun.sleep(200);
-      bed.script = async (request) => {
-        const { length } = await request.content();
-        request.respond(length === content.length ? 200 : 400);
-      };
+      bed.script = whenWhole((request, { length }) =>
+        request.respond(length === content.length ? 200 : 400),
+      );
       goawayBehind([sent], []);
       await sent.client.data(sent.id, new Uint8Array(), true).catch(() => {});
       return ends(bed, [sent], (_, outcome) => isSafelyUnprocessed(outcome));

@@ -2,7 +2,7 @@
 
 import { codes } from "../../test/support/http2/frames.ts";
 import type { RawClient } from "../../test/support/http2/raw-client.ts";
-import { type BehaviourBed, codeName, type Outcome, type Sent, worded } from "./bed.ts";
+import { type BehaviourBed, codeName, type Outcome, type Sent, whenWhole, worded } from "./bed.ts";
 import { type Happening, seen, together, told } from "./happening.ts";
 
 async function one(bed: BehaviourBed): Promise<RawClient> {
@@ -22,10 +22,7 @@ function resetWith(
     wanted,
     async play(bed) {
       const client = await one(bed);
-      bed.script = async (request) => {
-        await request.content();
-        request.reset(code);
-      };
+      bed.script = whenWhole((request) => request.reset(code));
       const sent = await bed.send(client, "/a", { method: "POST", content: "twelve bytes" });
       const outcome = await bed.outcome(sent);
       return seen(told(bed, sent, outcome), holds(outcome, bed.occurrences("/a")), [client]);
@@ -47,10 +44,7 @@ function lossOf(
     wanted,
     async play(bed) {
       const client = await one(bed);
-      bed.script = async (request) => {
-        if (method === "POST") await request.content();
-        request.connection.kill(how);
-      };
+      bed.script = whenWhole((request) => request.connection.kill(how));
       const content = method === "POST" ? { method, content: "twelve bytes" } : {};
       const sent = await bed.send(client, "/a", content);
       const outcome = await bed.outcome(sent);
