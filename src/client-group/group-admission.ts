@@ -51,16 +51,6 @@ export class GroupAdmission<Group> {
     return this.#reserved;
   }
 
-  /** Whether a group that has nothing in progress here, and never had, would be admitted. */
-  get admitsNewcomers(): boolean {
-    if (this.#reserved) return false;
-    const { support, policy } = this.#settings;
-    if (support === "not-offered") return true;
-    if (support === "unsupported" && this.#shareUnsupported) return true;
-    if (support !== "supported" || policy === 1n) return this.#first === undefined;
-    return policy === undefined || policy === 0n || BigInt(this.#inProgress.size) < policy;
-  }
-
   /** The groups that have requests in progress, with how many. */
   get groups(): Iterable<readonly [group: Group, inProgress: number]> {
     return this.#inProgress;

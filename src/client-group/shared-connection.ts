@@ -101,9 +101,9 @@ export class SharedConnection<Client> {
     return this.#admission.reserved;
   }
 
-  /** Whether a client that never had a request here could have one, as far as its policy goes. */
-  get admitsNewcomers(): boolean {
-    return this.#state === "ACTIVE" && this.#admission.admitsNewcomers;
+  /** Whether the client's group was told to leave it (CG-GOAWAY-1). */
+  hasDeparted(client: Client): boolean {
+    return this.#departed.has(client);
   }
 
   /** The groups with requests in progress here, as a page shows them. */

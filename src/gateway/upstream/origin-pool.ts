@@ -89,13 +89,14 @@ export class OriginPool implements ConnectionOwner {
   /** Places the request at once, or lets it wait, or declines it. */
   submit(exchange: Exchange): void {
     const need = needOf(exchange);
-    const behind = this.#queue.hasLane(exchange.client, need);
-    const attempt = behind ? undefined : this.#place(exchange, "fresh");
-    if (attempt === undefined || attempt === "full" || attempt === "unsuitable") {
-      this.#enqueue(exchange, need, false);
-    } else if (attempt === "limited" || attempt === "own-limit") {
-      this.#enqueue(exchange, need, true);
+    const lane = this.#queue.laneFor(exchange.client, need);
+    if (lane !== undefined) {
+      this.#enqueue(exchange, need, lane.parked);
+      return;
     }
+    const attempt = this.#place(exchange, "fresh");
+    if (attempt === "done") return;
+    this.#enqueue(exchange, need, attempt === "limited" || attempt === "own-limit");
   }
 
   /** The request's client has left. */
@@ -594,7 +595,8 @@ function isOwnOf(connection: OriginConnection, client: GatewayClient, need: unkn
     return connection.privateTo === need && connection.purpose?.client === client;
   }
   const { shared } = connection;
-  return need === undefined && shared.reserved && shared.identifierOf(client) !== undefined;
+  if (need !== undefined || shared.hasDeparted(client)) return false;
+  return shared.reserved && shared.identifierOf(client) !== undefined;
 }
 
 /** What kind of connection it needs: requests with equal needs stand in one lane. */

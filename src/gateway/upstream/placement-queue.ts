@@ -86,9 +86,9 @@ export class PlacementQueue<Client, Waiting extends object> {
     return this.#arrivals.keys();
   }
 
-  /** Whether a request of the client with that need has others to stand behind. */
-  hasLane(client: Client, need: unknown): boolean {
-    return this.#lanes.get(client)?.has(need) ?? false;
+  /** Those that a request of the client with that need has to stand behind. */
+  laneFor(client: Client, need: unknown): Lane<Client, Waiting> | undefined {
+    return this.#lanes.get(client)?.get(need);
   }
 
   /** How many requests of the client wait. */

@@ -341,3 +341,39 @@ describe("a shared connection", () => {
     );
   });
 });
+
+describe("what a shared connection tells of its groups", () => {
+  test("those with requests in progress, with identifier and number [CG-MAP-3]", () => {
+    const { connection } = bed().connect(0);
+    connection.place("A");
+    connection.place("B");
+    connection.place("B");
+    assert.deepEqual(
+      [...connection.groups()],
+      [
+        { client: "A", identifier: 48_213, inProgress: 1 },
+        { client: "B", identifier: 907, inProgress: 2 },
+      ],
+    );
+    connection.end("A");
+    assert.deepEqual(
+      [...connection.groups()].map(({ client }) => client),
+      ["B"],
+    );
+  });
+
+  test("who was told to leave, and whether it is one client's own [CG-GOAWAY-1, CG-GOAWAY-4]", () => {
+    const { connect } = bed();
+    const first = connect(0);
+    first.connection.place("A");
+    first.connection.place("B");
+    assert.equal(first.connection.hasDeparted("B"), false);
+    first.control(907, GOAWAY, 1);
+    assert.equal(first.connection.hasDeparted("B"), true);
+    assert.equal(first.connection.hasDeparted("A"), false);
+    assert.equal(first.connection.reserved, false);
+    const second = connect(0).connection;
+    second.place("B");
+    assert.equal(second.reserved, true);
+  });
+});

@@ -1,0 +1,5 @@
+/** The origin's side of the gateway on Bun. */
+
+import { upstreamPoolScenarios } from "../gateway/upstream-pool-scenarios.ts";
+
+upstreamPoolScenarios();
