@@ -335,8 +335,8 @@ class Reading {
   }
 
   async #certificate(map: ConfigMap): Promise<CertificatePair | undefined> {
-    for (const key of ["certificate", "key"]) {
-      if (!map.has(key)) map.problem(key, "missing: the path of a PEM file");
+    if (!map.has("certificate") && !map.has("key")) {
+      map.problem("certificate", "missing: the path of a PEM file, and key with another");
     }
     const pair = await this.#pair(map);
     map.refuseOthers();

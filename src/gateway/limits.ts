@@ -39,19 +39,22 @@ export const limitTable = {
   streamsPerConnection: count(100),
   /** Shared connections to an origin for one origin key (CG-FAIL-12). */
   connectionsPerKey: count(8),
-  /** Requests that wait for a connection, a stream or the end of a LIMIT. */
+  /** Further ones for clients that may share with nobody. */
+  ownConnectionsPerKey: count(64),
+  /** Requests that wait for a connection, a stream or the end of a LIMIT, in all and of one client. */
   queuedRequests: count(1_000, 0),
+  queuedRequestsPerClient: count(200, 0),
   /** Content that is held for them. */
   queuedBytes: bytes(64 * MiB, 0),
   /** How long one waits (CG-FAIL-9). */
   queueTime: seconds(10),
-  /** Content of a response that is held for one client group, and of a request on its way out. */
-  bytesPerGroup: bytes(4 * MiB, 65_536),
+  /** Content of responses that is held for one client group (CG-SEC-11). */
+  bytesPerGroup: bytes(32 * MiB, 65_536),
   connectTime: seconds(5),
   /** A connection to an origin without requests is closed after it. */
-  originIdleTime: seconds(60),
-  /** How long an origin may take to begin its response, and between two pieces of it. */
-  originResponseTime: seconds(60),
+  originIdleTime: seconds(60, 0.1),
+  /** After so long a silence with requests in progress, a connection is asked for a sign of life. */
+  originSilenceTime: seconds(15),
   /** Content of one request that is kept so that it can be sent again (CG-FAIL-8). */
   replayBytes: bytes(65_536, 0),
   /** The same of all requests. */
@@ -63,7 +66,7 @@ export const limitTable = {
   streamsPerClientConnection: count(100),
   /** After these a client's connection is closed in order; others are opened. */
   requestsPerClientConnection: count(100_000),
-  clientIdleTime: seconds(60),
+  clientIdleTime: seconds(60, 0.1),
   /** How long a TLS handshake and a header section may take. */
   clientHeaderTime: seconds(10),
   /** How long requests in progress may take at the end. */
