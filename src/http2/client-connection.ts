@@ -75,7 +75,7 @@ export interface Http2ClientOptions {
 
 /** ENABLE_PUSH is always 0. */
 export interface Http2ClientSettings {
-  /** What a stream may send before it is read; 256 KiB by default. */
+  /** What a stream may send before it is read, twice that on Bun; 256 KiB by default. */
   readonly initialWindowSize?: number | undefined;
   /** Octets of a response's header section as RFC 9113 §6.5.2 counts them; 64 KiB by default. */
   readonly maxHeaderListSize?: number | undefined;
@@ -116,6 +116,7 @@ export class Http2ClientConnection {
   readonly #streams = new Map<number, ClientHttp2Stream>();
   #state: "connecting" | "open" | "leaving" | "over" = "connecting";
   #peerMaxConcurrentStreams = Number.POSITIVE_INFINITY;
+  #lastRequested = 0;
   /** `closed` was told. */
   #over = false;
 
@@ -170,24 +171,28 @@ export class Http2ClientConnection {
     return this.#peerMaxConcurrentStreams;
   }
 
-  /** How many streams are open on the wire. */
+  /** How many streams are open on the wire, or about to be. */
   get openStreams(): number {
-    return this.#tap.openStreams.size;
+    const unsent = Math.max(0, this.#lastRequested - this.#tap.lastSent) / 2;
+    return this.#tap.openStreams.size + Math.ceil(unsent);
   }
 
   /**
-   * Opens a stream and sends HEADERS in this turn of the event loop. The caller keeps below
-   * {@link peerMaxConcurrentStreams}, or node:http2 holds the request back.
+   * Opens a stream and sends HEADERS in this turn of the event loop. node:http2 holds no request back:
+   * what the origin's limit has no room for is refused here.
+   *
+   * Not to be called from within an event of the connection: node:http2 has not seen then what was told.
    *
    * @throws {Http2CallError} NOT_OPEN before {@link ready}, after GOAWAY of either side, and when
-   *   stream identifiers are used up; INVALID_FIELDS for names or values that no field can have.
-   *   Nothing was sent then, and the connection goes on
+   *   stream identifiers are used up; FULL at the origin's limit of streams; INVALID_FIELDS for names
+   *   or values that no field can have. Nothing was sent then, and the connection goes on
    */
   request(fields: OutgoingHttpHeaders, options: RequestStreamOptions): OpenedStream {
     if (this.#state !== "open" || this.#session.closed || this.#session.destroyed) {
       throw new Http2CallError("NOT_OPEN", "the connection takes no requests");
     }
     checkFields(fields);
+    if (this.openStreams >= this.#peerMaxConcurrentStreams) throw full();
     const stream = this.#session.request(
       options.sensitive.length === 0
         ? fields
@@ -197,9 +202,11 @@ export class Http2ClientConnection {
     stream.on("error", () => {});
     const { id } = stream;
     if (id === undefined) {
+      // Bun holds it back: it has not seen yet that there is room.
       stream.destroy();
-      throw new Http2CallError("NOT_OPEN", "the connection has no stream identifier left");
+      throw full();
     }
+    this.#lastRequested = id;
     this.#streams.set(id, stream);
     stream.once("close", () => {
       this.#streams.delete(id);
@@ -210,12 +217,13 @@ export class Http2ClientConnection {
   }
 
   /**
-   * Resets a stream: exactly one RST_STREAM with exactly this code, in this turn of the event loop, and
-   * nothing of the stream after it. The stream at our side is destroyed. Does nothing where the stream
-   * has ended already.
+   * Resets a stream: exactly one RST_STREAM with exactly this code, at the end of this turn of the event
+   * loop, and nothing of the stream after it. The stream at our side is destroyed. Does nothing where the
+   * stream has ended already.
    */
   reset(id: number, code: number): void {
-    if (this.#tap.openStreams.has(id)) this.#tap.silence(id, code);
+    const sent = id <= this.#tap.lastSent;
+    if (sent ? this.#tap.openStreams.has(id) : this.#streams.has(id)) this.#tap.silence(id, code);
     letGo(this.#streams.get(id));
   }
 
@@ -293,4 +301,8 @@ export class Http2ClientConnection {
   #releaseIfRead(): void {
     if (this.#over && this.#streams.size === 0) setImmediate(() => this.#tap.destroy());
   }
+}
+
+function full(): Http2CallError {
+  return new Http2CallError("FULL", "the origin takes no more streams at a time");
 }

@@ -9,6 +9,8 @@ import { YardmasterError } from "../errors.ts";
 export type Http2CallErrorCode =
   /** The connection is not open for this: too early, too late, or used up. */
   | "NOT_OPEN"
+  /** The peer's limit of streams at a time is reached. */
+  | "FULL"
   /** A field name or value that HTTP/2 has no place for. */
   | "INVALID_FIELDS";
 

@@ -39,9 +39,12 @@ export class FrameOrder {
     this.#maxContinuations = options.maxContinuations ?? 32;
   }
 
-  /** Whether a header block has begun and not ended: nothing may come in between (RFC 9113 §6.10). */
-  get inHeaderBlock(): boolean {
-    return this.#block !== 0;
+  /**
+   * Whether a frame of ours may come in between: SETTINGS is first (RFC 9113 §3.4), and a header block
+   * is not broken (§6.10).
+   */
+  get admitsMore(): boolean {
+    return !this.#first && this.#block === 0;
   }
 
   /**

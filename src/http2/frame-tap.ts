@@ -103,6 +103,8 @@ export class FrameTap extends Duplex {
   #lastReceived = 0;
   #blocked = false;
   #written: (() => void) | undefined;
+  /** node:http2 has sent a GOAWAY. */
+  #saidGoaway = false;
   /** GOAWAY waits for the end of a frame, or has gone; nothing is read any more. */
   #finishing = false;
   /** Nothing is written any more. */
@@ -126,7 +128,7 @@ export class FrameTap extends Duplex {
         begin: (header) => this.#frameIn(header),
         gathered: (header, payload) => this.#wholeIn(header, payload),
         emit: (bytes) => this.#toReader(bytes),
-        ended: () => this.#toNode.length > 0 && !this.#order.inHeaderBlock,
+        ended: () => this.#toNode.length > 0 && this.#order.admitsMore,
         interrupted: () => this.#flushToNode(),
       },
       role === "server" ? preface : 0,
@@ -150,6 +152,11 @@ export class FrameTap extends Duplex {
     socket.on("close", () => this.#socketClosed());
     socket.on("drain", () => this.#drained());
     socket.pause();
+  }
+
+  /** The highest stream of ours whose HEADERS went. */
+  get lastSent(): number {
+    return this.#lastSent;
   }
 
   /** The highest stream that the peer has opened. */
@@ -188,11 +195,16 @@ export class FrameTap extends Duplex {
       this.#close(streamId);
       return;
     }
-    // What is in node's queue before, header blocks above all, is out when this turn is over.
+    this.#resetSoon(streamId, silenced);
+  }
+
+  /** RST_STREAM when this turn is over: what node:http2 has in its queue, header blocks above all, is out then. */
+  #resetSoon(streamId: number, silenced: Silenced): void {
     setImmediate(() => {
-      if (silenced.done) return;
+      const unheard = this.#role === "client" && streamId > this.#lastSent;
+      if (silenced.done || silenced.code === undefined || unheard) return;
       silenced.done = true;
-      this.inject(encodeRstStream(streamId, code));
+      this.inject(encodeRstStream(streamId, silenced.code));
       this.#close(streamId);
     });
   }
@@ -241,15 +253,28 @@ export class FrameTap extends Duplex {
   }
 
   override _final(callback: () => void): void {
-    this.#endOutgoing();
+    this.#endByNode();
     callback();
   }
 
-  /** By node:http2, for its own reasons: what it has written before still goes. */
-  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    this.#conclude(error ?? undefined);
-    this.#endOutgoing();
+  override _destroy(_error: Error | null, callback: (error: Error | null) => void): void {
+    this.#endByNode();
     callback(null);
+  }
+
+  /**
+   * node:http2 ends the connection for its own reasons; what it has written before still goes. It only
+   * does so for a fault of the peer's, and Bun does so without a GOAWAY.
+   */
+  #endByNode(): void {
+    if (!this.#over && !this.#saidGoaway) {
+      const message = "found by node:http2";
+      this.#error ??= new GroupConnectionError("PROTOCOL_ERROR", message);
+      const code = Number(http2ErrorCodes.PROTOCOL_ERROR);
+      this.inject(encodeGoaway(this.#lastPeerStream, code, utf8(message)));
+    }
+    this.#conclude();
+    this.#endOutgoing();
   }
 
   get #over(): boolean {
@@ -436,6 +461,8 @@ export class FrameTap extends Duplex {
         this.#inBlock = (flags & frameFlags.END_HEADERS) === 0;
         return type === frameTypes.HEADERS ? this.#headersOut(header) : "pass";
     }
+    // A stream that the peer has never heard of, let go of before its HEADERS went.
+    if (this.#role === "client" && streamId > this.#lastSent) return "drop";
     const silenced = streamId === 0 ? undefined : this.#silenced.get(streamId);
     if (silenced !== undefined) return this.#silencedOut(header, silenced);
     if (type === frameTypes.DATA && (flags & frameFlags.END_STREAM) !== 0) this.#endOut(streamId);
@@ -452,8 +479,10 @@ export class FrameTap extends Duplex {
         this.#handler.sent(streamId);
       }
     }
+    const silenced = this.#silenced.get(streamId);
+    if (silenced !== undefined && !silenced.done) this.#resetSoon(streamId, silenced);
     if ((flags & frameFlags.END_STREAM) === 0) return "pass";
-    if (this.#silenced.has(streamId)) {
+    if (silenced !== undefined) {
       // The header block has to go, for the peer's HPACK table; its end of the message has not.
       header.flags = flags & ~frameFlags.END_STREAM;
       return "rewrite";
@@ -467,7 +496,7 @@ export class FrameTap extends Duplex {
     if (type === frameTypes.DATA && length > 0) {
       // The peer never sees these octets, so that it never gives their room back.
       this.#toNode.push(encodeWindowUpdate(0, length));
-      if (this.#incoming.between && !this.#order.inHeaderBlock) this.#flushToNode();
+      if (this.#incoming.between && this.#order.admitsMore) this.#flushToNode();
     }
     if (type === frameTypes.RST_STREAM && !silenced.done) {
       silenced.done = true;
@@ -484,6 +513,7 @@ export class FrameTap extends Duplex {
   #wholeOut(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
     if (header.type === frameTypes.GOAWAY) {
       const code = readUint32(payload, 4);
+      this.#saidGoaway = true;
       if (code !== 0) {
         this.#error ??= new GroupConnectionError(errorNameOf(code), "found by node:http2");
       }

@@ -122,8 +122,8 @@ export class Http2ServerConnection {
   }
 
   /**
-   * Resets a stream: exactly one RST_STREAM with exactly this code, in this turn of the event loop, and
-   * nothing of the stream after it, be its response begun or not. The stream at our side is destroyed.
+   * Resets a stream: exactly one RST_STREAM with exactly this code, at the end of this turn of the event
+   * loop, and nothing of the stream after it, be its response begun or not. The stream at our side is destroyed.
    * Does nothing where the stream has ended already.
    */
   reset(id: number, code: number): void {
