@@ -55,6 +55,8 @@ export const limitTable = {
   originIdleTime: seconds(60, 0.1),
   /** After so long a silence with requests in progress, a connection is asked for a sign of life. */
   originSilenceTime: seconds(15),
+  /** How long an origin may take to begin its response, and between two pieces of it. */
+  originResponseTime: seconds(60),
   /** Content of one request that is kept so that it can be sent again (CG-FAIL-8). */
   replayBytes: bytes(65_536, 0),
   /** The same of all requests. */
