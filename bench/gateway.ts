@@ -118,7 +118,13 @@ async function withOrigin<T>(directory: string, use: (bed: Omit<Bed, "port">) =>
   ]);
   try {
     while (!(await accepts(port))) await Bun.sleep(20);
-    return await use({ directory, certificate, key, origin: { scheme: "https", port } });
+    return await use({
+      directory,
+      certificate,
+      key,
+      authority: certificate,
+      origin: { scheme: "https", port },
+    });
   } finally {
     origin.kill("SIGKILL");
     await origin.exited;

@@ -113,16 +113,18 @@ export class BehaviourBed {
   /** Runs `event` with a fresh origin and a fresh `proxy`. */
   static async with<T>(
     proxy: ReverseProxy,
-    certificate: TestCertificate,
+    certificate: TestCertificate & { readonly ca: string },
     event: (bed: BehaviourBed) => Promise<T>,
   ): Promise<T> {
     const directory = mkdtempSync(join(tmpdir(), "yardmaster-behaviour-"));
     const files = {
       certificate: join(directory, "certificate.pem"),
       key: join(directory, "key.pem"),
+      authority: join(directory, "authority.pem"),
     };
     writeFileSync(files.certificate, certificate.certificatePem);
     writeFileSync(files.key, certificate.keyPem);
+    writeFileSync(files.authority, certificate.ca);
     const occurrences = new Map<string, number>();
     let bed: BehaviourBed | undefined;
     const origin = await RawOrigin.listen({

@@ -3,7 +3,7 @@
  * connections that all clients share. No rules, no retries: what the runtime itself costs; and, with a
  * tap under each of the same connections, what the tap costs.
  *
- * Arguments: port, certificate file, key file, origin (`https://…`), `untapped` or `tapped`.
+ * Arguments: port, certificate file, key file, authority file, origin (`https://…`), `untapped` or `tapped`.
  */
 
 import { readFileSync } from "node:fs";
@@ -26,7 +26,8 @@ import { FrameTap } from "../../src/http2/frame-tap.ts";
 const streamsPerConnection = 100;
 const initialWindowSize = 256 * 1024;
 
-const [port, certificateFile, keyFile, origin, kind] = process.argv.slice(2) as [
+const [port, certificateFile, keyFile, authorityFile, origin, kind] = process.argv.slice(2) as [
+  string,
   string,
   string,
   string,
@@ -35,6 +36,7 @@ const [port, certificateFile, keyFile, origin, kind] = process.argv.slice(2) as 
 ];
 const cert = readFileSync(certificateFile, "utf8");
 const key = readFileSync(keyFile, "utf8");
+const ca = readFileSync(authorityFile, "utf8");
 
 /** A connection to the origin with how many streams are on it. */
 interface Shared {
@@ -67,7 +69,7 @@ function tapped(socket: Duplex, role: Role): FrameTap {
 
 function dial(): ClientHttp2Session {
   const settings = { enablePush: false, initialWindowSize };
-  const trust = { ca: cert, servername: "localhost" };
+  const trust = { ca, servername: "localhost" };
   if (kind === "untapped") return connect(origin, { ...trust, settings });
   const { hostname, port } = new URL(origin);
   const socket = connectTls({

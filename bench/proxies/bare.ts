@@ -16,13 +16,14 @@ export function bare(runtime: Runtime, kind: "untapped" | "tapped"): ReverseProx
     name: `node:http2 ${kind}, ${runtime}`,
     missing: () => undefined,
     version: () => versionOf(runtimes[runtime][0] as string, "--version"),
-    launch: ({ port, certificate, key, origin }) => ({
+    launch: ({ port, certificate, key, authority, origin }) => ({
       command: [
         ...runtimes[runtime],
         join(import.meta.dir, "bare-http2.ts"),
         String(port),
         certificate,
         key,
+        authority,
         `${origin.scheme}://localhost:${origin.port}`,
         kind,
       ],

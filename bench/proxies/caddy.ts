@@ -2,12 +2,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Bed, program, programMissing, type ReverseProxy, versionOf } from "./proxy.ts";
 
-function configuration({ port, certificate, key, origin }: Bed): string {
+function configuration({ port, certificate, key, authority, origin }: Bed): string {
   const [url, transport] =
     origin.scheme === "https"
       ? [
           `https://127.0.0.1:${origin.port}`,
-          `tls_trusted_ca_certs ${certificate}\n        tls_server_name localhost\n        versions 2`,
+          `tls_trusted_ca_certs ${authority}\n        tls_server_name localhost\n        versions 2`,
         ]
       : [`h2c://127.0.0.1:${origin.port}`, "versions h2c 2"];
   return `{

@@ -5,10 +5,10 @@ import { type Bed, program, programMissing, type ReverseProxy, versionOf } from 
 /** HAProxy sets two files aside for each, and a process may often have no more than 20,000. */
 const maximumConnections = 9900;
 
-function configuration({ port, certificate, origin }: Bed, pair: string): string {
+function configuration({ port, authority, origin }: Bed, pair: string): string {
   const server =
     origin.scheme === "https"
-      ? `ssl verify required ca-file ${certificate} sni str(localhost) verifyhost localhost alpn h2`
+      ? `ssl verify required ca-file ${authority} sni str(localhost) verifyhost localhost alpn h2`
       : "proto h2";
   return `global
   maxconn ${maximumConnections}

@@ -5,14 +5,14 @@ export const nghttpx: ReverseProxy = {
   name: "nghttpx",
   missing: () => programMissing("nghttpx"),
   version: () => versionOf(program("nghttpx") as string, "--version"),
-  launch: ({ port, certificate, key, origin }) => ({
+  launch: ({ port, certificate, key, authority, origin }) => ({
     command: [
       program("nghttpx") as string,
       "--conf=/dev/null",
       "--log-level=WARN",
       `--frontend=127.0.0.1,${port}`,
       `--backend=127.0.0.1,${origin.port};;proto=h2${origin.scheme === "https" ? ";tls;sni=localhost" : ""}`,
-      `--cacert=${certificate}`,
+      `--cacert=${authority}`,
       "--no-ocsp",
       key,
       certificate,

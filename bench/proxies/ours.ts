@@ -6,9 +6,9 @@ import { type Bed, type ReverseProxy, versionOf } from "./proxy.ts";
 
 const yard = join(root, "src", "cli", "yard.ts");
 
-function configuration({ port, certificate, key, origin }: Bed): object {
+function configuration({ port, certificate, key, authority, origin }: Bed): object {
   const url = `${origin.scheme === "https" ? "https" : "h2c"}://127.0.0.1:${origin.port}`;
-  const trust = origin.scheme === "https" ? { ca: certificate, serverName: "localhost" } : {};
+  const trust = origin.scheme === "https" ? { ca: authority, serverName: "localhost" } : {};
   return {
     listen: [{ address: `127.0.0.1:${port}`, certificate, key }],
     origins: [{ origin: url, ...trust }],

@@ -16,6 +16,8 @@ export interface Bed {
   /** Files in PEM for localhost and 127.0.0.1, at the proxy and at the origin alike. */
   readonly certificate: string;
   readonly key: string;
+  /** What the origin's certificate is held against; PEM. */
+  readonly authority: string;
   /** HTTP/2 on 127.0.0.1; `http` is cleartext with prior knowledge. */
   readonly origin: { readonly scheme: "https" | "http"; readonly port: number };
 }

@@ -8,13 +8,14 @@ export const replyFrom: ReverseProxy = {
   missing: () => (program("node") === undefined ? "no Node on this machine" : undefined),
   version: () =>
     `@fastify/reply-from ${manifest.version} on Node ${versionOf(program("node") as string, "--version")}`,
-  launch: ({ port, certificate, key, origin }) => ({
+  launch: ({ port, certificate, key, authority, origin }) => ({
     command: [
       program("node") as string,
       join(import.meta.dir, "reply-from-server.mjs"),
       String(port),
       certificate,
       key,
+      authority,
       `${origin.scheme}://localhost:${origin.port}`,
     ],
   }),
