@@ -61,6 +61,7 @@ const commands = {
     "--allow-write",
     join(root, "scripts", "start.ts"),
   ],
+  origin: () => [required("Bun", findBun()), join(root, "scripts", "origin.ts")],
   yard: () => [required("Bun", findBun()), join(root, "src", "cli", "yard.ts")],
   test: () => [required("Bun", findBun()), join(root, "scripts", "test.ts")],
   check: () => [required("Bun", findBun()), join(root, "scripts", "check.ts")],
