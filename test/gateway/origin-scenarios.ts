@@ -203,7 +203,7 @@ function groups(): void {
       ];
       for (const [index, [value, id]] of rows.entries()) {
         const { group, answer } = await stage.deliver(client, 2 * index + 1, value);
-        assert.equal(group?.id, id, value);
+        assert.equal(group?.id, id, String(value));
         answer(new Response());
         const { head, status } = await client.response(2 * index + 1);
         assert.equal(status, 200);

@@ -109,7 +109,7 @@ function frames(): void {
     const id = client.request({ path: "/cut" });
     await origin.requestFor("/cut");
     assert.deepEqual(client.settings, []);
-    connection.releaseSettings([[settings.SHARED_CONNECTION_POLICY, 3]]);
+    connection.sendSettings([[settings.SHARED_CONNECTION_POLICY, 3]]);
     const octets = [
       groupControlFrame(907, 0, 1, 43),
       frame(0xbb, 0xff, 7, utf8("unknown")),

@@ -29,7 +29,10 @@ export function testAuthority(): Promise<TestAuthority> {
   return shared;
 }
 
-export async function createTestAuthority(): Promise<TestAuthority> {
+/** @param name tells it from others: certificates name who signed them */
+export async function createTestAuthority(
+  name = "Yardmaster test authority",
+): Promise<TestAuthority> {
   // x509 resolves its parts through decorators, which need the Reflect metadata API.
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");
@@ -40,7 +43,7 @@ export async function createTestAuthority(): Promise<TestAuthority> {
   const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const authority = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(),
-    name: "CN=Yardmaster test authority",
+    name: `CN=${name}`,
     ...times,
     signingAlgorithm,
     keys,

@@ -120,13 +120,13 @@ export function dataFrame(streamId: number, data: Uint8Array, endStream: boolean
 /**
  * HEADERS with the CONTINUATION frames behind it.
  *
- * @param pieces into how many frames the block is cut
+ * @param pieces into how many frames the block is cut; by default as few as are allowed
  */
 export function headersFrames(
   streamId: number,
   block: Uint8Array,
   endStream: boolean,
-  pieces = 1,
+  pieces = Math.ceil(block.length / 16_384),
 ): Uint8Array[] {
   const size = Math.ceil(block.length / pieces);
   return Array.from({ length: pieces }, (_, index) => {

@@ -5,7 +5,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { utf8 } from "../../../src/bytes.ts";
 import type { TestCertificate } from "./certificates.ts";
-import { headersFrames, type Pairs, PREFACE, settings, settingsFrame } from "./frames.ts";
+import { headersFrames, type Pairs, PREFACE, settings } from "./frames.ts";
 import type { FieldToSend } from "./hpack.ts";
 import { type FieldSection, RawConnection, type RawConnectionOptions } from "./raw-connection.ts";
 
@@ -46,7 +46,8 @@ export class RawClient extends RawConnection {
     super(socket, options);
     this.#scheme = options.tls ? "https" : "http";
     socket.on("data", (chunk: Uint8Array) => this.receive(chunk));
-    this.write(PREFACE, settingsFrame(options.settings ?? [[settings.ENABLE_PUSH, 0]]));
+    this.write(PREFACE);
+    this.sendSettings(options.settings ?? [[settings.ENABLE_PUSH, 0]]);
   }
 
   static async connect(options: RawClientOptions): Promise<RawClient> {

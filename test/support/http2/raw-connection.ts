@@ -99,6 +99,8 @@ export class RawConnection {
   readonly #reader = new FrameReader();
   readonly #watch = new Watch();
   readonly #automatic: { ack: boolean; window: boolean };
+  #begun = false;
+  readonly #owed: Uint8Array[] = [];
   /** What may still be sent: for the connection, and for each stream. */
   #window = DEFAULT_WINDOW;
   #initialWindow = DEFAULT_WINDOW;
@@ -232,11 +234,12 @@ export class RawConnection {
     const payload = crypto.getRandomValues(new Uint8Array(8));
     const text = toHex(payload);
     this.write(frame(frameTypes.PING, 0, 0, payload));
-    await this.until("the acknowledgement of PING", () =>
-      this.received("PING").find(
+    await this.until("the acknowledgement of PING", () => {
+      if (this.end !== undefined || this.closed) throw new Error("the connection ended before");
+      return this.received("PING").find(
         (ping) => (ping.flags & flags.ACK) !== 0 && toHex(ping.payload) === text,
-      ),
-    );
+      );
+    });
   }
 
   // What is sent.
@@ -246,15 +249,23 @@ export class RawConnection {
     if (!this.socket.destroyed && this.socket.writable) this.socket.write(concatBytes(...parts));
   }
 
+  /** SETTINGS; what was owed to the peer and may not come before the first goes out behind it. */
   sendSettings(pairs: Pairs): void {
-    this.write(settingsFrame(pairs));
+    this.write(settingsFrame(pairs), ...this.#owed.splice(0));
+    this.#begun = true;
+  }
+
+  /** Nothing may be sent before the first SETTINGS (RFC 9113 §3.4). */
+  #owe(...frames: readonly Uint8Array[]): void {
+    if (this.#begun) this.write(...frames);
+    else this.#owed.push(...frames);
   }
 
   /** A header section, cut into as many frames as is said. */
   headers(
     id: number,
     fields: readonly FieldToSend[],
-    { endStream = false, pieces = 1 }: { endStream?: boolean; pieces?: number } = {},
+    { endStream = false, pieces }: { endStream?: boolean; pieces?: number } = {},
   ): void {
     this.write(...headersFrames(id, this.encoder.encode(fields), endStream, pieces));
   }
@@ -263,9 +274,9 @@ export class RawConnection {
   async data(id: number, content: Uint8Array, endStream = false): Promise<void> {
     let left = content;
     do {
-      const size = await this.until(`a window for stream ${id}`, () => this.#room(id, left.length));
-      this.#window -= size;
-      this.#windows.set(id, this.#windowOf(id) - size);
+      const size = await this.until(`a window for stream ${id}`, () =>
+        this.#takeRoom(id, left.length),
+      );
       const piece = left.subarray(0, size);
       this.bytesSent += size;
       left = left.subarray(size);
@@ -296,11 +307,15 @@ export class RawConnection {
     return this.#windows.get(id) ?? this.#initialWindow;
   }
 
-  #room(id: number, wanted: number): number | undefined {
+  /** At once, since several streams may wait for the same window. */
+  #takeRoom(id: number, wanted: number): number | undefined {
     if (wanted === 0) return 0;
     if (this.closed) throw new Error("the connection closed while content was to be sent");
     const room = Math.min(wanted, this.#window, this.#windowOf(id), 16_384);
-    return room > 0 ? room : undefined;
+    if (room <= 0) return undefined;
+    this.#window -= room;
+    this.#windows.set(id, this.#windowOf(id) - room);
+    return room;
   }
 
   #take(received: Frame): void {
@@ -334,7 +349,7 @@ export class RawConnection {
         break;
       case frameTypes.PING:
         if ((bits & flags.ACK) === 0 && this.#automatic.ack) {
-          this.write(frame(frameTypes.PING, flags.ACK, 0, payload));
+          this.#owe(frame(frameTypes.PING, flags.ACK, 0, payload));
         }
         break;
       case frameTypes.WINDOW_UPDATE: {
@@ -354,7 +369,7 @@ export class RawConnection {
       }
       this.#initialWindow = value;
     }
-    if (this.#automatic.ack) this.write(settingsAck);
+    if (this.#automatic.ack) this.#owe(settingsAck);
   }
 
   #data({ flags: bits, streamId, payload }: Frame): void {
@@ -364,7 +379,7 @@ export class RawConnection {
     stream.data.push(data);
     if ((bits & flags.END_STREAM) !== 0) stream.ended = true;
     if (this.#automatic.window && payload.length > 0) {
-      this.write(windowUpdateFrame(0, payload.length), windowUpdateFrame(streamId, payload.length));
+      this.#owe(windowUpdateFrame(0, payload.length), windowUpdateFrame(streamId, payload.length));
     }
   }
 

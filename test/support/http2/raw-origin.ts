@@ -11,14 +11,7 @@ import {
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { concatBytes, utf8 } from "../../../src/bytes.ts";
 import type { TestCertificate } from "./certificates.ts";
-import {
-  actions,
-  groupControlFrame,
-  type Pairs,
-  PREFACE,
-  settings,
-  settingsFrame,
-} from "./frames.ts";
+import { actions, groupControlFrame, type Pairs, PREFACE, settings } from "./frames.ts";
 import type { FieldToSend } from "./hpack.ts";
 import {
   type FieldSection,
@@ -41,6 +34,8 @@ export interface RawOriginOptions extends RawConnectionOptions {
    * SHARED_CONNECTION_POLICY = 0.
    */
   readonly settings?: Pairs | "hold";
+  /** Connections are closed as soon as they are there, before any handshake. */
+  readonly closes?: boolean;
   /** Takes every request as its header section comes; default: the test does. */
   readonly onRequest?: (request: OriginRequest) => void;
 }
@@ -110,13 +105,15 @@ export class RawOriginConnection extends RawConnection {
     super(socket, options);
     this.number = number;
     this.#onRequest = options.onRequest;
-    if (options.tls !== undefined) {
+    if (options.tls !== undefined && !options.closes) {
       const secure = socket as TLSSocket & { servername?: string | false };
       this.serverName = secure.servername || undefined;
       const name = secure.getPeerCertificate()?.subject?.CN;
       this.clientName = typeof name === "string" ? name : undefined;
     }
-    if (options.settings !== "hold") {
+    if (options.closes) {
+      socket.destroy();
+    } else if (options.settings !== "hold") {
       this.sendSettings(options.settings ?? [[settings.SHARED_CONNECTION_POLICY, 0]]);
     }
     socket.on("data", (chunk: Uint8Array) => this.#arrive(chunk));
@@ -137,11 +134,6 @@ export class RawOriginConnection extends RawConnection {
 
   groupControl(action: keyof typeof actions, group: number, value: number, boundary = 0): void {
     this.write(groupControlFrame(group, actions[action], value, boundary));
-  }
-
-  /** Late first SETTINGS, of an origin that held them back. */
-  releaseSettings(pairs: Pairs = [[settings.SHARED_CONNECTION_POLICY, 0]]): void {
-    this.write(settingsFrame(pairs));
   }
 
   protected override section(stream: RawStream, section: FieldSection): void {
@@ -203,7 +195,7 @@ export class RawOrigin {
     };
     const { tls } = options;
     const server =
-      tls === undefined
+      tls === undefined || options.closes
         ? createTcpServer(accept)
         : createTlsServer(
             {

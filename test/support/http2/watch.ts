@@ -1,6 +1,6 @@
 /** Waiting for what a peer is to do, with words for what did not come. */
 
-const PATIENCE = 5000;
+const PATIENCE = 3000;
 
 /** Something that changes; those who wait look again each time. */
 export class Watch {
