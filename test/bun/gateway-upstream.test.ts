@@ -1,5 +1,7 @@
 /** The origin's side of the gateway on Bun. */
 
 import { upstreamPoolScenarios } from "../gateway/upstream-pool-scenarios.ts";
+import { upstreamScenarios } from "../gateway/upstream-scenarios.ts";
 
 upstreamPoolScenarios();
+upstreamScenarios();

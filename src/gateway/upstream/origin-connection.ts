@@ -73,6 +73,8 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   #settled = false;
   #streams = 0;
   #requests = 0;
+  /** The request whose HEADERS are being handed over: some runtimes send them within that call. */
+  #opening: Exchange | undefined;
 
   constructor(
     context: PoolContext,
@@ -170,6 +172,7 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     if (identifier !== undefined) request.fields[CLIENT_GROUP] = formatClientGroup(identifier);
     else if (CLIENT_GROUP in request.fields) delete request.fields[CLIENT_GROUP];
     let opened: OpenedStream;
+    this.#opening = exchange;
     try {
       opened = (this.#link as OriginLink).request(request.fields, {
         endStream: request.endStream,
@@ -184,6 +187,8 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
         return { placed: false, because: "not-active" };
       }
       return { placed: false, because: "unsendable" };
+    } finally {
+      this.#opening = undefined;
     }
     this.#streams++;
     this.#requests++;
@@ -292,7 +297,7 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   }
 
   sent(streamId: number): void {
-    const exchange = this.#map.at(this.id, streamId);
+    const exchange = this.#map.at(this.id, streamId) ?? this.#opening;
     if (exchange !== undefined) exchange.sent = true;
   }
 
