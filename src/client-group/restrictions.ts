@@ -63,7 +63,7 @@ const fewEntries = 64;
  */
 export class Restrictions<Client> {
   readonly #now: () => number;
-  readonly #longestBlock: number;
+  #longestBlock = MAX_BLOCK_SECONDS;
   readonly #elsewhere: RestrictionsElsewhere<Client> | undefined;
   readonly #entries = new Map<RestrictionScope, Map<Client, Entry>>();
   readonly #alone = new Map<Client, Set<OriginKey>>();
@@ -73,15 +73,24 @@ export class Restrictions<Client> {
   /** @throws {ClientGroupError} INVALID_CONFIGURATION where `longestBlock` is not in 1..86400 */
   constructor(options: RestrictionsOptions<Client>) {
     const { now, longestBlock = MAX_BLOCK_SECONDS, elsewhere } = options;
-    if (!(longestBlock >= 1 && longestBlock <= MAX_BLOCK_SECONDS)) {
+    this.#now = now;
+    this.capBlocks(longestBlock);
+    this.#elsewhere = elsewhere;
+  }
+
+  /**
+   * From now on no BLOCK is honoured for longer, in seconds; those in force stay.
+   *
+   * @throws {ClientGroupError} INVALID_CONFIGURATION where it is not in 1..86400
+   */
+  capBlocks(seconds: number): void {
+    if (!(seconds >= 1 && seconds <= MAX_BLOCK_SECONDS)) {
       throw new ClientGroupError(
         "INVALID_CONFIGURATION",
         "the longest BLOCK has to be 1 to 86400 seconds",
       );
     }
-    this.#now = now;
-    this.#longestBlock = longestBlock;
-    this.#elsewhere = elsewhere;
+    this.#longestBlock = seconds;
   }
 
   /** How many pairs of client and scope are kept. */
@@ -136,6 +145,20 @@ export class Restrictions<Client> {
   /** The client's requests that wait, in the scope. */
   queued(client: Client, scope: RestrictionScope): number {
     return this.#entry(client, scope)?.queued ?? 0;
+  }
+
+  /**
+   * Whether anything is imposed on the client, wherever: whoever forgets it would free it of that.
+   */
+  isRestricted(client: Client): boolean {
+    if (this.#alone.has(client)) return true;
+    for (const clients of this.#entries.values()) {
+      const entry = clients.get(client);
+      if (entry === undefined) continue;
+      if (entry.limit !== undefined) return true;
+      if (entry.blockedUntil !== undefined && this.#now() < entry.blockedUntil) return true;
+    }
+    return false;
   }
 
   /** What was heard here and holds now, for those who look at it. */

@@ -19,6 +19,8 @@ export interface RequestRecord {
   readonly host: string;
   /** Of the response; `undefined` where there was none. */
   readonly status: number | undefined;
+  /** Whether the response is this gateway's own. */
+  readonly generated?: boolean;
   /** The shared connection, its stream and the identifier there; of the last attempt. */
   readonly upstream?:
     | {

@@ -66,7 +66,7 @@ export interface GatewayMetrics {
 const durationBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
 
 /** Why requests are declined, as the two sides of a gateway say it. */
-export const refusals = [
+const refusals = [
   "blocked",
   "limited",
   "queue-full",
@@ -76,7 +76,7 @@ export const refusals = [
 ] as const;
 
 /** What became of the attempt before. */
-export const retryReasons = ["unprocessed", "never-sent", "refused", "idempotent", "misdirected"];
+const retryReasons = ["unprocessed", "connection-lost", "refused", "misdirected", "authentication"];
 
 /** Proxy-Status errors that a gateway gives (RFC 9209 §2.3). */
 const proxyErrors = [
@@ -144,6 +144,9 @@ export function createGatewayMetrics(view: () => MeasuredGateway): GatewayMetric
       requests.add(protocol, status === undefined ? "none" : `${Math.floor(status / 100)}xx`);
       durations.observe(milliseconds / 1_000);
       if (isOwn) generated.add(`${status}`, error ?? "other");
+      else if (error !== undefined && Object.hasOwn(http2ErrorCodes, error)) {
+        resets.add("gateway", error);
+      }
     },
     onRetry: (reason) => retries.add(reason),
     onRefused: (reason) => refused.add(reason),
