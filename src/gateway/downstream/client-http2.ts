@@ -1,0 +1,316 @@
+/**
+ * HTTP/2 connections of clients.
+ *
+ * @module
+ */
+
+import {
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+  sensitiveHeaders,
+} from "node:http2";
+import type { Duplex } from "node:stream";
+import {
+  type CodePoints,
+  GroupConnectionError,
+  groupControlUnexpected,
+  http2ErrorCodes,
+} from "../../client-group/mod.ts";
+import { frameFlags, Http2ServerConnection } from "../../http2/mod.ts";
+import type { GatewayClient } from "../types.ts";
+import type { Answer, ClientConnection, ClientSide } from "./client-side.ts";
+import type { ContentSource } from "./content.ts";
+import type { ExchangeContext } from "./context.ts";
+import { ClientExchange } from "./exchange.ts";
+import type { Fields } from "./fields.ts";
+import { Rate } from "./rate.ts";
+import { http2Head } from "./request-head.ts";
+
+const NO_ERROR = Number(http2ErrorCodes.NO_ERROR);
+const CANCEL = Number(http2ErrorCodes.CANCEL);
+const MAX_STREAM_ID = 0x7fff_ffff;
+
+/** What is left of a request after its response is read so far, so that the client sees the response. */
+const MOST_DISCARDED = 262_144;
+/** And for so long, in milliseconds; what a client has not taken of a response that breaks, too. */
+const PARTING_TIME = 2_000;
+
+/** Between the two GOAWAY frames of an orderly end, in milliseconds: more than a round trip. */
+const GOAWAY_PAUSE = 1_000;
+
+export interface Http2ClientOptions {
+  readonly context: ExchangeContext;
+  /** Its handshake is done, and nothing was read from it. */
+  readonly socket: Duplex;
+  readonly server: Http2Server;
+  readonly points: CodePoints;
+  readonly id: string;
+  readonly scheme: "https" | "http";
+  readonly address: string | undefined;
+  readonly closed: () => void;
+}
+
+export class Http2Client implements ClientConnection {
+  readonly id: string;
+  readonly scheme: "https" | "http";
+  readonly address: string | undefined;
+  readonly client: GatewayClient;
+  readonly bound = new Set<string>();
+  readonly context: ExchangeContext;
+  readonly #connection: Http2ServerConnection;
+  readonly #sides = new Map<number, Http2Side>();
+  /** Resets of streams: each costs the client one frame and the origin a request (CVE-2023-44487). */
+  readonly #resets: Rate;
+  readonly #settings: Rate;
+  readonly #closed: () => void;
+  #greeted = false;
+  #requests = 0;
+  #leaving = false;
+  #idleSince: number;
+
+  constructor(options: Http2ClientOptions) {
+    const { context, socket, server, points, id, scheme, address, closed } = options;
+    const now = context.clock.now();
+    this.id = id;
+    this.scheme = scheme;
+    this.address = address;
+    this.context = context;
+    this.client = context.registry.connection(`connection:${id}`);
+    this.#closed = closed;
+    this.#idleSince = now;
+    const { streamsPerClientConnection } = context.rules.limits;
+    this.#resets = new Rate(2 * streamsPerClientConnection, streamsPerClientConnection, now);
+    this.#settings = new Rate(32, 1, now);
+    this.#connection = new Http2ServerConnection({
+      socket,
+      server,
+      points,
+      events: {
+        settings: () => this.#settingsReceived(),
+        groupControl: () => {
+          // An intermediary is an origin to its clients (CG-ERR-1, CG-S58, CG-SEC-5).
+          throw groupControlUnexpected("h2");
+        },
+        goaway: () => {},
+        reset: (streamId) => this.#resetReceived(streamId),
+        headersReceived: () => {},
+        closed: () => this.#over(),
+      },
+    });
+    this.#connection.session?.on("stream", (stream, headers, flags) =>
+      this.#opened(stream, headers, flags),
+    );
+  }
+
+  get requestsInProgress(): number {
+    return this.#sides.size;
+  }
+
+  /** RST_STREAM with exactly this code. */
+  reset(streamId: number, code: number): void {
+    this.#connection.reset(streamId, code);
+  }
+
+  /** A stream is over, at both sides. */
+  release(side: Http2Side): void {
+    if (this.#sides.get(side.stream) !== side) return;
+    this.#sides.delete(side.stream);
+    this.#idleSince = this.context.clock.now();
+  }
+
+  /** Ends it where it has been idle for long, or has never said anything. */
+  check(now: number): void {
+    if (this.#sides.size > 0) return;
+    const { clientIdleTime, clientHeaderTime } = this.context.rules.limits;
+    const idle = now - this.#idleSince;
+    if (!this.#greeted && idle > clientHeaderTime) this.#connection.destroy();
+    else if (idle > clientIdleTime) this.#connection.close();
+  }
+
+  /** Gives it up in two steps: what the client has opened by the second is served. */
+  leave(): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    this.#connection.goaway(MAX_STREAM_ID, NO_ERROR);
+    this.context.clock.after(GOAWAY_PAUSE, () => this.#connection.close());
+  }
+
+  destroy(): void {
+    this.#connection.destroy();
+  }
+
+  #settingsReceived(): void {
+    this.#greeted = true;
+    if (this.#settings.take(this.context.clock.now())) return;
+    throw this.#hostile("SETTINGS frames without end");
+  }
+
+  #resetReceived(streamId: number): void {
+    this.#sides.get(streamId)?.clientReset();
+    if (this.#resets.take(this.context.clock.now())) return;
+    throw this.#hostile("streams are opened and reset at once");
+  }
+
+  #hostile(what: string): GroupConnectionError {
+    this.context.observer.refused?.({ what, address: this.address });
+    return new GroupConnectionError("ENHANCE_YOUR_CALM", what);
+  }
+
+  #opened(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
+    const { context } = this;
+    const side = new Http2Side(this, stream, headers, flags);
+    this.#sides.set(side.stream, side);
+    if (++this.#requests >= context.rules.limits.requestsPerClientConnection) this.leave();
+    const neverIndexed = (headers as { [sensitiveHeaders]?: readonly string[] })[sensitiveHeaders];
+    const head = http2Head(headers as Fields, neverIndexed ?? [], this.scheme);
+    side.exchange = ClientExchange.take(context, this, side, head);
+    side.exchange?.start();
+  }
+
+  #over(): void {
+    for (const side of [...this.#sides.values()]) side.clientReset();
+    this.context.registry.depart(this.client);
+    this.#closed();
+  }
+}
+
+class Http2Side implements ClientSide {
+  readonly version = "h2";
+  readonly stream: number;
+  readonly content: ContentSource | undefined;
+  trailers: Fields | undefined;
+  exchange: ClientExchange | undefined;
+  readonly #client: Http2Client;
+  readonly #stream: ServerHttp2Stream;
+  readonly #toHead: boolean;
+  #responseTrailers: Fields | undefined;
+  #withContent = true;
+  #waiting = false;
+
+  constructor(
+    client: Http2Client,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    flags: number,
+  ) {
+    this.#client = client;
+    this.#stream = stream;
+    this.stream = stream.id as number;
+    this.#toHead = headers[":method"] === "HEAD";
+    // What ends a stream is known from the wire: its errors tell nothing more.
+    stream.on("error", () => {});
+    stream.on("close", () => {
+      this.exchange?.gone();
+      client.release(this);
+    });
+    if ((flags & frameFlags.END_STREAM) !== 0) return;
+    this.content = stream;
+    stream.on("trailers", (fields) => {
+      this.trailers = fields as Fields;
+    });
+  }
+
+  inform(status: number, fields: Fields): void {
+    if (!this.#open) return;
+    this.#stream.additionalHeaders({ ...fields, ":status": status } as OutgoingHttpHeaders);
+  }
+
+  respond(
+    status: number,
+    fields: Fields,
+    sensitive: readonly string[],
+    withContent: boolean,
+  ): boolean {
+    if (!this.#open) return true;
+    const headers = fields as OutgoingHttpHeaders;
+    headers[":status"] = status;
+    if (sensitive.length > 0) headers[sensitiveHeaders as unknown as string] = [...sensitive];
+    this.#withContent = withContent;
+    try {
+      this.#stream.respond(headers, { endStream: !withContent, waitForTrailers: withContent });
+    } catch {
+      return false;
+    }
+    if (withContent) {
+      this.#stream.on("wantTrailers", () => {
+        this.#stream.sendTrailers((this.#responseTrailers ?? {}) as OutgoingHttpHeaders);
+      });
+    }
+    return true;
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (!this.#open) return true;
+    const room = this.#stream.write(chunk);
+    if (!room && !this.#waiting) {
+      this.#waiting = true;
+      this.#stream.once("drain", () => {
+        this.#waiting = false;
+        this.exchange?.drained();
+      });
+    }
+    return room;
+  }
+
+  finish(trailers: Fields | undefined): void {
+    this.#responseTrailers = trailers;
+    if (this.#open && this.#withContent) this.#stream.end();
+    this.#discardRest();
+  }
+
+  answer({ status, fields, body }: Answer): void {
+    if (!this.#open) return;
+    const headers = { ...fields, ":status": status } as OutgoingHttpHeaders;
+    this.#stream.respond(headers, { endStream: this.#toHead });
+    if (!this.#toHead) this.#stream.end(body);
+    this.#discardRest();
+  }
+
+  /** What the client has room for goes out before the reset (B10). */
+  abort(code: number): void {
+    if (!this.#open) return;
+    const reset = () => this.#client.reset(this.stream, code);
+    if (this.#stream.writableLength === 0) {
+      reset();
+      return;
+    }
+    const taken = this.#client.context.clock.after(PARTING_TIME, reset);
+    this.#stream.once("drain", () => {
+      taken();
+      reset();
+    });
+    this.#stream.once("close", taken);
+  }
+
+  /** By RST_STREAM, or with its connection: told from the wire, before node:http2 knows. */
+  clientReset(): void {
+    this.exchange?.gone();
+  }
+
+  get #open(): boolean {
+    return !this.#stream.destroyed && !this.#stream.closed;
+  }
+
+  /**
+   * A response may be whole while its request is not: the rest is read for a while, so that the client
+   * gets to read the response, and then the stream is reset (RFC 9113 §8.1).
+   */
+  #discardRest(): void {
+    const stream = this.#stream;
+    if (this.content === undefined || stream.readableEnded || !this.#open) return;
+    let left = MOST_DISCARDED;
+    const stop = () => {
+      if (stream.writableFinished) this.#client.reset(this.stream, NO_ERROR);
+      else this.#client.reset(this.stream, CANCEL);
+    };
+    const timer = this.#client.context.clock.after(PARTING_TIME, stop);
+    stream.once("close", timer);
+    stream.on("data", (chunk: Uint8Array) => {
+      left -= chunk.length;
+      if (left < 0) stop();
+    });
+    stream.resume();
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * A request of a client, and the way back to it, whatever version of HTTP it speaks.
+ *
+ * @module
+ */
+
+import type { GatewayClient } from "../types.ts";
+import type { ContentSource } from "./content.ts";
+import type { Fields } from "./fields.ts";
+
+/** A response that is made here. */
+export interface Answer {
+  readonly status: number;
+  readonly fields: Fields;
+  readonly body: string;
+}
+
+/** What an exchange needs of the client's stream, or of its turn on an HTTP/1.1 connection. */
+export interface ClientSide {
+  readonly version: "h2" | "http/1.1";
+  readonly stream: number | undefined;
+  /** None where the request ended with its header section. */
+  readonly content: ContentSource | undefined;
+  /** Trailers of the request, once its content has ended. */
+  readonly trailers: Fields | undefined;
+  /** An interim response. */
+  inform(status: number, fields: Fields): void;
+  /**
+   * The header section of the final response.
+   *
+   * @param sensitive names of fields that go out as never-indexed literals
+   * @param content whether any may follow
+   * @returns false where it cannot be said in the client's version
+   */
+  respond(status: number, fields: Fields, sensitive: readonly string[], content: boolean): boolean;
+  /** @returns false where the client should be waited for: `drained` tells when it was */
+  write(chunk: Uint8Array): boolean;
+  /** The response is whole. */
+  finish(trailers: Fields | undefined): void;
+  /** Answers in place of the origin. Nothing but interim responses went before. */
+  answer(answer: Answer): void;
+  /**
+   * Ends it so that nothing that went before can pass for a whole response: a reset with this code in
+   * HTTP/2, the end of the connection in HTTP/1.1 (B07, B10).
+   */
+  abort(code: number): void;
+}
+
+/** What the client's side tells of its request. */
+export interface ClientSideListener {
+  /** There is room again. */
+  drained(): void;
+  /** The client has reset its stream, or its connection has ended (B08). */
+  gone(): void;
+}
+
+/** What an exchange needs of the connection that its request came on. */
+export interface ClientConnection {
+  /** As the stream map shows it. */
+  readonly id: string;
+  readonly scheme: "https" | "http";
+  readonly address: string | undefined;
+  /** The client group of requests that name no other. */
+  readonly client: GatewayClient;
+  /** Origin keys for which it has to be alone, since it authenticates itself there (CG-KEY-9). */
+  readonly bound: Set<string>;
+}
