@@ -15,13 +15,7 @@ import { Http2Client } from "./client-http2.ts";
 import { clientIdentifier } from "./client-identifier.ts";
 import { ClientRegistry, type ClientRegistryOptions } from "./client-registry.ts";
 import { ReplayBudget } from "./content.ts";
-import type {
-  DownstreamLimits,
-  DownstreamObserver,
-  ExchangeContext,
-  ExchangeRules,
-  Upstream,
-} from "./context.ts";
+import type { DownstreamObserver, ExchangeContext, ExchangeRules, Upstream } from "./context.ts";
 import { type Listener, openListener } from "./listener.ts";
 
 /** What a reload may change, for requests from then on. */

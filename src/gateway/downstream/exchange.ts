@@ -95,8 +95,6 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   #trailers: Fields | undefined;
   #clientStalls = false;
   #error: string | undefined;
-  /** Whether the response is ours. */
-  #generated = false;
   /** Whether the response is the gateway's own. */
   #generated = false;
   /** When something last moved, on the clock. */
@@ -481,7 +479,6 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       },
       retries: this.#retries,
       milliseconds: clock.now() - this.#began,
-      generated: this.#generated,
       error: this.#error,
     });
   }
