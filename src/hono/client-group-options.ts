@@ -26,7 +26,8 @@ export interface IntermediaryOptions<E extends Env = Env> {
   readonly role: "intermediary";
   /**
    * Tells clients apart, and required with `store`: the same text that the gateways of the fleet have
-   * for the client. It is never stored or logged.
+   * for the client, such as `header:alice` where they tell clients apart by a field. It is never stored
+   * or logged.
    */
   readonly client?: (c: Context<E>) => string;
   /** What BLOCK and LIMIT hold for, as the gateways have it; required with `store`. */

@@ -3,7 +3,10 @@ import { describe, test } from "#test";
 import { utf8 } from "../../../src/bytes.ts";
 import {
   enforceRestrictions,
+  FleetRestrictions,
   type RestrictionScope,
+  Restrictions,
+  restrictionScope,
   SharedRecords,
   stripRequest,
   stripResponse,
@@ -196,5 +199,46 @@ describe("records of a fleet, read alone", () => {
     assert.equal(bed.shared.asked.length, 4);
     await bed.records.find("carol", scope);
     assert.equal(bed.shared.asked.length, 4);
+  });
+
+  test("are what a gateway of the fleet has heard: a BLOCK reaches the edge [CG-ACT-6]", async () => {
+    const items = new Map<string, Uint8Array>();
+    const shared = {
+      get: async (key: string) => items.get(key),
+      set: async (key: string, bytes: Uint8Array) => void items.set(key, bytes),
+      create: async (key: string, bytes: Uint8Array) => !items.has(key) && !!items.set(key, bytes),
+      keys: async (prefix: string) => [...items.keys()].filter((key) => key.startsWith(prefix)),
+      remove: async (key: string) => void items.delete(key),
+    };
+    const time = 1_000_000;
+    const restrictions = new Restrictions<{ readonly key: string }>({ now: () => 0 });
+    const fleet = new FleetRestrictions<{ readonly key: string }>({
+      store: shared,
+      process: "gateway-1",
+      wallClock: () => time,
+      now: () => 0,
+      timers: { setTimeout: () => undefined, clearTimeout: () => {} },
+      keyOf: ({ key }) => key,
+      isShared: () => true,
+    });
+    await fleet.start(restrictions);
+    const at = { scheme: "https", host: "api.example", port: 443 } as const;
+    const there = restrictionScope({ ...at, protocol: "h2", validationPolicy: "runtime" });
+    const here = restrictionScope({ ...at, protocol: "h3", validationPolicy: "" });
+    const edge = new SharedRecords({
+      store: shared,
+      now: () => 0,
+      freshFor: 0,
+      maximum: 10,
+      onError: (error) => assert.fail(String(error)),
+    });
+    const judge = async () =>
+      enforceRestrictions(await edge.find("header:alice", here), { time, inProgress: 0 });
+    const client = { key: "header:alice" };
+    restrictions.block(client, there, 60);
+    fleet.block(client, there, 60);
+    await fleet.close();
+    assert.equal((await judge())?.headers.get("retry-after"), "60");
+    assert.equal(await edge.find("header:bob", here), undefined);
   });
 });
