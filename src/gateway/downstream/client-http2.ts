@@ -188,6 +188,8 @@ class Http2Side implements ClientSide {
   #responseTrailers: Fields | undefined;
   #withContent = true;
   #waiting = false;
+  /** Takes the place of the trailers. */
+  #resetCode: number | undefined;
 
   constructor(
     client: Http2Client,
@@ -234,9 +236,7 @@ class Http2Side implements ClientSide {
       return false;
     }
     if (withContent) {
-      this.#stream.on("wantTrailers", () => {
-        this.#stream.sendTrailers((this.#responseTrailers ?? {}) as OutgoingHttpHeaders);
-      });
+      this.#stream.on("wantTrailers", () => this.#last());
     }
     return true;
   }
@@ -268,25 +268,32 @@ class Http2Side implements ClientSide {
     this.#discardRest();
   }
 
-  /** What the client has room for goes out before the reset (B10). */
+  /**
+   * What the client has room for goes out before the reset (B10): a stream that waits for trailers asks
+   * for them when everything else is out.
+   */
   abort(code: number): void {
     if (!this.#open) return;
+    const stream = this.#stream;
     const reset = () => this.#client.reset(this.stream, code);
-    if (this.#stream.writableLength === 0) {
+    if (stream.writableLength === 0 || !stream.headersSent || !this.#withContent) {
       reset();
       return;
     }
-    const taken = this.#client.context.clock.after(PARTING_TIME, reset);
-    this.#stream.once("drain", () => {
-      taken();
-      reset();
-    });
-    this.#stream.once("close", taken);
+    this.#resetCode = code;
+    stream.once("close", this.#client.context.clock.after(PARTING_TIME, reset));
+    stream.end();
   }
 
   /** By RST_STREAM, or with its connection: told from the wire, before node:http2 knows. */
   clientReset(): void {
     this.exchange?.gone();
+  }
+
+  /** All content is out. */
+  #last(): void {
+    if (this.#resetCode !== undefined) this.#client.reset(this.stream, this.#resetCode);
+    else this.#stream.sendTrailers((this.#responseTrailers ?? {}) as OutgoingHttpHeaders);
   }
 
   get #open(): boolean {
