@@ -40,6 +40,8 @@ const PARTING_TIME = 2_000;
 /** Between the two GOAWAY frames of an orderly end, in milliseconds: more than a round trip. */
 const GOAWAY_PAUSE = 1_000;
 
+const onDeno = "Deno" in globalThis;
+
 export interface Http2ClientOptions {
   readonly context: ExchangeContext;
   /** Its handshake is done, and nothing was read from it. */
@@ -111,6 +113,12 @@ export class Http2Client implements ClientConnection {
   /** RST_STREAM with exactly this code. */
   reset(streamId: number, code: number): void {
     this.#connection.reset(streamId, code);
+  }
+
+  /** Has node:http2 send interim responses, on Deno: 2.9 keeps them until something else goes out. */
+  flush(): void {
+    const { session } = this.#connection;
+    if (onDeno && session !== undefined && !session.destroyed) session.ping(() => {});
   }
 
   /** A stream is over, at both sides. */
@@ -217,6 +225,7 @@ class Http2Side implements ClientSide {
   inform(status: number, fields: Fields): void {
     if (!this.#open) return;
     this.#stream.additionalHeaders({ ...fields, ":status": status } as OutgoingHttpHeaders);
+    this.#client.flush();
   }
 
   respond(
