@@ -75,7 +75,7 @@ export function http1Head(
   if (method === "CONNECT") return { status: 501, reason: "CONNECT is not carried" };
   const hosts = countOf(lines, "host");
   if (hosts > 1) return { status: 400, reason: "more than one Host" };
-  if (hosts === 0 && minor > 0) return { status: 400, reason: "no Host" };
+  if (hosts === 0) return { status: 400, reason: "no Host" };
   if (countOf(lines, "content-length") > 1) {
     return { status: 400, reason: "more than one Content-Length" };
   }
@@ -88,6 +88,10 @@ export function http1Head(
     if (fields["content-length"] !== undefined) {
       return { status: 400, reason: "both Content-Length and Transfer-Encoding" };
     }
+  }
+  // Other upgrades are offers, which may be passed over (RFC 9110 §7.8).
+  if (/(^|,)\s*websocket\s*(,|$)/i.test(String(fields.upgrade ?? ""))) {
+    return { status: 501, reason: "WebSockets are not carried" };
   }
   const host = String(fields.host ?? "");
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/i.exec(target);
@@ -111,7 +115,10 @@ export function contentLengthOf(fields: Fields): number | undefined {
 function checked(head: RequestHead): RequestHead | HeadProblem {
   const { method, authority, path, fields } = head;
   if (!token.test(method)) return { status: 400, reason: "the method is no token" };
-  if (!authorityForm.test(authority)) return { status: 400, reason: "the authority has no form" };
+  // In HTTP/1.0, the entry for any host takes what names none.
+  const nameless = authority === "" && head.protocol === "1.0";
+  if (!nameless && !authorityForm.test(authority))
+    return { status: 400, reason: "the authority has no form" };
   const asterisk = path === "*" && method === "OPTIONS";
   if (!asterisk && !(path.startsWith("/") && pathForm.test(path))) {
     return { status: 400, reason: "the path has no form" };
