@@ -164,8 +164,12 @@ export class Http1Client implements ClientConnection {
 
   /** Ends it where no request has come for long. */
   check(now: number): void {
-    if (this.#sides.length > 0) return;
     const { clientIdleTime, clientHeaderTime } = this.context.rules.limits;
+    const [side] = this.#sides;
+    if (side !== undefined) {
+      if (now - side.overSince > clientIdleTime) this.socket.destroy();
+      return;
+    }
     const patience = this.#requests === 0 ? clientHeaderTime : clientIdleTime;
     if (now - this.#idleSince > patience) this.socket.destroy();
   }
@@ -203,6 +207,8 @@ class Http1Side implements ClientSide {
   readonly stream = undefined;
   readonly content: ContentSource | undefined;
   exchange: ClientExchange | undefined;
+  /** When the response was whole at our side: the client may take its time to read it, not for ever. */
+  overSince = Number.POSITIVE_INFINITY;
   /** Whether the connection ends with this response. */
   closes = false;
   readonly #client: Http1Client;
@@ -340,6 +346,7 @@ class Http1Side implements ClientSide {
   #end(body?: string): void {
     const client = this.#client;
     const request = this.#request;
+    this.overSince = client.context.clock.now();
     this.#response.once("finish", () => {
       if (request.complete || this.closes || this.content === undefined) client.next(this);
       else this.#discardRest();

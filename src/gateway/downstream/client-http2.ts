@@ -130,8 +130,11 @@ export class Http2Client implements ClientConnection {
 
   /** Ends it where it has been idle for long, or has never said anything. */
   check(now: number): void {
-    if (this.#sides.size > 0) return;
     const { clientIdleTime, clientHeaderTime } = this.context.rules.limits;
+    for (const side of this.#sides.values()) {
+      if (now - side.overSince > clientIdleTime) this.reset(side.stream, CANCEL);
+    }
+    if (this.#sides.size > 0) return;
     const idle = now - this.#idleSince;
     if (!this.#greeted && idle > clientHeaderTime) this.#connection.destroy();
     else if (idle > clientIdleTime) this.#connection.close();
@@ -190,6 +193,8 @@ class Http2Side implements ClientSide {
   readonly content: ContentSource | undefined;
   trailers: Fields | undefined;
   exchange: ClientExchange | undefined;
+  /** When the response was whole at our side: the client may take its time to read it, not for ever. */
+  overSince = Number.POSITIVE_INFINITY;
   readonly #client: Http2Client;
   readonly #stream: ServerHttp2Stream;
   readonly #toHead: boolean;
@@ -265,12 +270,14 @@ class Http2Side implements ClientSide {
 
   finish(trailers: Fields | undefined): void {
     this.#responseTrailers = trailers;
+    this.overSince = this.#client.context.clock.now();
     if (this.#open && this.#withContent) this.#stream.end();
     this.#discardRest();
   }
 
   answer({ status, fields, body }: Answer): void {
     if (!this.#open) return;
+    this.overSince = this.#client.context.clock.now();
     const headers = { ...fields, ":status": status } as OutgoingHttpHeaders;
     this.#stream.respond(headers, { endStream: this.#toHead });
     if (!this.#toHead) this.#stream.end(body);
@@ -317,15 +324,16 @@ class Http2Side implements ClientSide {
     const stream = this.#stream;
     if (this.content === undefined || stream.readableEnded || !this.#open) return;
     let left = MOST_DISCARDED;
-    const stop = () => {
-      if (stream.writableFinished) this.#client.reset(this.stream, NO_ERROR);
-      else this.#client.reset(this.stream, CANCEL);
+    const stop = () => this.#client.reset(this.stream, NO_ERROR);
+    const whenOut = () => {
+      const taken = this.#client.context.clock.after(PARTING_TIME, stop);
+      stream.once("close", taken);
     };
-    const timer = this.#client.context.clock.after(PARTING_TIME, stop);
-    stream.once("close", timer);
+    if (stream.writableFinished) whenOut();
+    else stream.once("finish", whenOut);
     stream.on("data", (chunk: Uint8Array) => {
       left -= chunk.length;
-      if (left < 0) stop();
+      if (left < 0 && stream.writableFinished) stop();
     });
     stream.resume();
   }
