@@ -97,7 +97,8 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   #error: string | undefined;
   /** Whether the response is the gateway's own. */
   #generated = false;
-  /** When something last moved, on the clock. */
+  /** Whether something has moved since time was looked at last, and when that was, on the clock. */
+  #hasMoved = false;
   #movedAt: number;
 
   constructor(
@@ -268,6 +269,8 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
 
   /** Time has passed: ends what has waited for too long. */
   check(now: number): void {
+    if (this.#hasMoved) this.#movedAt = now;
+    this.#hasMoved = false;
     const { clientIdleTime, originResponseTime } = this.#rules.limits;
     const waited = now - this.#movedAt;
     const waiting = this.#waitsFor();
@@ -288,8 +291,9 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     return this.#content?.awaited ? "client" : "origin";
   }
 
+  /** For every chunk: what time it is can wait. */
   #moved(): void {
-    this.#movedAt = this.#context.clock.now();
+    this.#hasMoved = true;
   }
 
   #identified(identity: Identity | undefined): void {
