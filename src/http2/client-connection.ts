@@ -139,6 +139,7 @@ export class Http2ClientConnection {
         headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
         sent: (streamId) => events.sent(streamId),
         endReceived: (streamId) => events.endReceived?.(streamId),
+        contentDone: () => false,
         ended: (streamId) => {
           events.ended?.(streamId);
           this.#leaveIfIdle();

@@ -8,13 +8,14 @@
 
 import type { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
-import { utf8 } from "../bytes.ts";
+import { concatBytes, utf8 } from "../bytes.ts";
 import { GroupConnectionError, http2ErrorCodes } from "../client-group/mod.ts";
 import { messageOf } from "../errors.ts";
 import { errorNameOf } from "./error-name.ts";
 import {
   CONNECTION_PREFACE,
   DEFAULT_MAX_FRAME_SIZE,
+  encodeFrame,
   encodeGoaway,
   encodeRstStream,
   encodeSettings,
@@ -48,6 +49,8 @@ export interface TapHandler {
   sent(streamId: number): void;
   /** END_STREAM of the peer; what ended before it is not whole. */
   endReceived?(streamId: number): void;
+  /** Whether node:http2 has taken the whole content that this side has for the stream. */
+  contentDone(streamId: number): boolean;
   /** Neither side has anything left to send on the stream, or one has reset it. */
   ended(streamId: number): void;
   /**
@@ -96,6 +99,8 @@ export class FrameTap extends Duplex {
   readonly #toPeer: Uint8Array[] = [];
   readonly #toNode: Uint8Array[] = [];
   #settingsSent = false;
+  /** Whether the header block that comes is the last of its stream. */
+  #endsWithBlock = false;
   /** Whether a header block of ours has begun and not ended. */
   #inBlock = false;
   #maxFrameSize = DEFAULT_MAX_FRAME_SIZE;
@@ -128,7 +133,10 @@ export class FrameTap extends Duplex {
         begin: (header) => this.#frameIn(header),
         gathered: (header, payload) => this.#wholeIn(header, payload),
         emit: (bytes) => this.#toReader(bytes),
-        ended: () => this.#toNode.length > 0 && this.#order.admitsMore,
+        ended: (header) => {
+          this.#frameEnded(header);
+          return this.#toNode.length > 0 && this.#order.admitsMore;
+        },
         interrupted: () => this.#flushToNode(),
       },
       role === "server" ? preface : 0,
@@ -400,19 +408,13 @@ export class FrameTap extends Duplex {
     this.#order.receive(header, this.#maxFrameSize);
     const { type, flags, streamId } = header;
     switch (type) {
-      case frameTypes.DATA:
-        if ((flags & frameFlags.END_STREAM) !== 0) this.#endIn(streamId);
-        return "pass";
-      case frameTypes.HEADERS: {
-        const endStream = (flags & frameFlags.END_STREAM) !== 0;
+      case frameTypes.HEADERS:
         if (this.#role === "server" && streamId > this.#lastReceived) {
           this.#lastReceived = streamId;
           this.#ledger.begin(streamId);
         }
-        this.#handler.headersReceived(streamId, endStream);
-        if (endStream) this.#endIn(streamId);
+        this.#handler.headersReceived(streamId, (flags & frameFlags.END_STREAM) !== 0);
         return "pass";
-      }
       case frameTypes.RST_STREAM:
       case frameTypes.GOAWAY:
         return "gather";
@@ -424,6 +426,17 @@ export class FrameTap extends Duplex {
         // Types that are not of RFC 9113 itself mean nothing to us (§5.5).
         return type > frameTypes.CONTINUATION ? "drop" : "pass";
     }
+  }
+
+  /** END_STREAM means what it says once its frame is whole, and the header block that has it. */
+  #frameEnded({ type, flags, streamId }: FrameHeader): void {
+    if (type === frameTypes.DATA) {
+      if ((flags & frameFlags.END_STREAM) !== 0) this.#endIn(streamId);
+      return;
+    }
+    if (type !== frameTypes.HEADERS && type !== frameTypes.CONTINUATION) return;
+    if (type === frameTypes.HEADERS) this.#endsWithBlock = (flags & frameFlags.END_STREAM) !== 0;
+    if (this.#endsWithBlock && (flags & frameFlags.END_HEADERS) !== 0) this.#endIn(streamId);
   }
 
   #wholeIn(header: FrameHeader, payload: Uint8Array): boolean {
@@ -466,7 +479,10 @@ export class FrameTap extends Duplex {
     const silenced = streamId === 0 ? undefined : this.#silenced.get(streamId);
     if (silenced !== undefined) return this.#silencedOut(header, silenced);
     if (type === frameTypes.DATA && (flags & frameFlags.END_STREAM) !== 0) this.#endOut(streamId);
-    else if (type === frameTypes.RST_STREAM) this.#close(streamId);
+    else if (type === frameTypes.RST_STREAM) {
+      if (this.#ledger.isOpenHere(streamId) && this.#handler.contentDone(streamId)) return "gather";
+      this.#close(streamId);
+    }
     return "pass";
   }
 
@@ -519,11 +535,32 @@ export class FrameTap extends Duplex {
       }
       return encodeGoaway(this.#lastPeerStream, code, payload.subarray(8));
     }
+    if (header.type === frameTypes.RST_STREAM) return this.#lostEnd(header.streamId, payload);
     this.#settingsSent = true;
     const settings = [...readSettings(payload), ...this.#firstSettings()];
     for (const [id, value] of settings) {
       if (id === settingIds.MAX_FRAME_SIZE) this.#maxFrameSize = value;
     }
     return encodeSettings(settings);
+  }
+
+  /**
+   * Deno's node:http2 at times ends a response with RST_STREAM and NO_ERROR where END_STREAM belongs, its
+   * content being all there.
+   *
+   * @returns the end of the stream, with the RST_STREAM behind it where the request has not ended
+   */
+  #lostEnd(streamId: number, payload: Uint8Array): Uint8Array | boolean {
+    const code = readUint32(payload, 0);
+    if (code !== Number(http2ErrorCodes.NO_ERROR)) {
+      this.#close(streamId);
+      return true;
+    }
+    const { DATA: type } = frameTypes;
+    const end = encodeFrame({ type, flags: frameFlags.END_STREAM, streamId }, []);
+    this.#endOut(streamId);
+    if (!this.#ledger.open.has(streamId)) return end;
+    this.#close(streamId);
+    return concatBytes(end, encodeRstStream(streamId, code));
   }
 }

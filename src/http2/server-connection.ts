@@ -58,6 +58,26 @@ export interface Http2ServerConnectionOptions {
 /** Connections by what node:http2 knows them by. */
 const connections = new WeakMap<object, Http2ServerConnection>();
 
+/** Servers whose streams are seen here before anybody else sees them. */
+const watched = new WeakSet<Http2Server>();
+
+const open = Symbol("open");
+
+/** All runtimes give streams out by an event of the server; not all by one of the session. */
+function watchStreams(server: Http2Server): void {
+  if (watched.has(server)) return;
+  watched.add(server);
+  const emit = server.emit.bind(server);
+  server.emit = (event: string | symbol, ...values: unknown[]) => {
+    if (event === "stream") {
+      const stream = values[0] as ServerHttp2Stream;
+      const connection = Http2ServerConnection.of(stream);
+      if (connection !== undefined && !connection[open](stream)) return true;
+    }
+    return emit(event, ...values);
+  };
+}
+
 export class Http2ServerConnection {
   readonly session: ServerHttp2Session | undefined;
   readonly #tap: FrameTap;
@@ -70,6 +90,7 @@ export class Http2ServerConnection {
   constructor(options: Http2ServerConnectionOptions) {
     const { socket, server, events, points = defaultCodePoints, firstSettings } = options;
     this.#events = events;
+    watchStreams(server);
     this.#tap = new FrameTap({
       socket,
       role: "server",
@@ -80,8 +101,9 @@ export class Http2ServerConnection {
         goaway: (lastStreamId, code) => this.#goaway(lastStreamId, code),
         groupControl: (_payload, streamId) => events.groupControl(streamId),
         reset: (streamId, code) => events.reset(streamId, code),
-        headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
+        headersReceived: (streamId, endStream) => this.#headersReceived(streamId, endStream),
         sent: () => {},
+        contentDone: (streamId) => this.#streams.get(streamId)?.writableFinished === true,
         ended: () => this.#leaveIfIdle(),
         closed: (error) => {
           events.closed(error);
@@ -102,7 +124,6 @@ export class Http2ServerConnection {
     if (session === undefined) return;
     connections.set(session, this);
     tameSession(session);
-    session.on("stream", (stream: ServerHttp2Stream) => this.#opened(stream));
   }
 
   /** The connection that a stream or request of node:http2 came on. */
@@ -138,7 +159,7 @@ export class Http2ServerConnection {
 
   /**
    * Sends GOAWAY, and goes on. The first of two says 2^31 - 1; the second, a round trip later, what
-   * {@link lastStreamId} is then. Streams above the lowest that was said are refused from then on.
+   * {@link lastStreamId} is then. Streams above the lowest that was said are ignored from then on.
    */
   goaway(lastStreamId: number, code: number): void {
     this.#boundary = Math.min(this.#boundary, lastStreamId);
@@ -169,14 +190,26 @@ export class Http2ServerConnection {
     return Math.min(this.#boundary, this.#tap.lastReceived);
   }
 
-  #opened(stream: ServerHttp2Stream): void {
+  /** Takes a stream of node:http2; false where it is beyond a GOAWAY of ours, and nobody is to see it. */
+  [open](stream: ServerHttp2Stream): boolean {
     const { id } = stream;
-    if (id === undefined) return;
+    if (id === undefined) return true;
+    if (id > this.#boundary) {
+      letGo(stream);
+      return false;
+    }
     this.#streams.set(id, stream);
     stream.once("close", () => {
       this.#streams.delete(id);
       this.#leaveIfIdle();
     });
+    return true;
+  }
+
+  /** HEADERS go to node:http2 whatever stream they are on, for the HPACK table. */
+  #headersReceived(streamId: number, endStream: boolean): void {
+    if (streamId > this.#boundary) this.#tap.silence(streamId, undefined);
+    else this.#events.headersReceived(streamId, endStream);
   }
 
   #goaway(lastStreamId: number, code: number): void {

@@ -15,6 +15,12 @@ export class StreamLedger {
     return this.#ends;
   }
 
+  /** Whether this side has not ended it. */
+  isOpenHere(streamId: number): boolean {
+    const ends = this.#ends.get(streamId);
+    return ends !== undefined && (ends & LOCAL) === 0;
+  }
+
   begin(streamId: number): void {
     this.#ends.set(streamId, 0);
   }

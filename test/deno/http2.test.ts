@@ -1,5 +1,7 @@
 /** Connections of HTTP/2 on Deno. */
 
 import { clientScenarios } from "../http2/client-scenarios.ts";
+import { serverScenarios } from "../http2/server-scenarios.ts";
 
 clientScenarios();
+serverScenarios();
