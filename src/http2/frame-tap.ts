@@ -70,8 +70,14 @@ export interface FrameTapOptions {
   readonly firstSettings: () => Settings;
 }
 
-/** How long the peer has to close its side after ours is closed, in milliseconds. */
+/** How long the peer has to take what was written before the end, in milliseconds. */
+const flushTime = 30_000;
+
+/** How long it has to close its side then. */
 const lingerTime = 1000;
+
+/** How many PING and SETTINGS a peer may send while it takes no answers. */
+const unansweredMaximum = 1000;
 
 /** How many streams that were reset are remembered, so that nothing of them goes out any more. */
 const rememberedResets = 1024;
@@ -106,7 +112,10 @@ export class FrameTap extends Duplex {
   #maxFrameSize = DEFAULT_MAX_FRAME_SIZE;
   #lastSent = 0;
   #lastReceived = 0;
+  /** Whether the socket has enough for now. */
   #blocked = false;
+  /** PING and SETTINGS since then, whose answers node:http2 holds. */
+  #unanswered = 0;
   #written: (() => void) | undefined;
   /** node:http2 has sent a GOAWAY. */
   #saidGoaway = false;
@@ -231,8 +240,8 @@ export class FrameTap extends Duplex {
     if (this.#settingsSent) this.#toPeer.push(encodeGoaway(lastStreamId, code, utf8(message)));
     this.#finishing = true;
     this.#conclude(error);
+    this.#leaveAfter(flushTime);
     this.#endIfBetween();
-    this.#leaveAfter(lingerTime);
   }
 
   /** Ends the connection at once. */
@@ -305,15 +314,16 @@ export class FrameTap extends Duplex {
   #endOutgoing(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#socket.end();
-    this.#leaveAfter(lingerTime);
+    this.#leaveAfter(flushTime);
+    this.#socket.end(() => this.#leaveAfter(lingerTime));
     this.#written?.();
   }
 
   /** What still comes is read and left, lest the kernel drops what the peer has not read yet. */
   #leaveAfter(milliseconds: number): void {
-    if (this.#linger !== undefined || this.#socket.destroyed) return;
+    if (this.#socket.destroyed) return;
     this.#socket.resume();
+    clearTimeout(this.#linger);
     this.#linger = setTimeout(() => this.#socket.destroy(), milliseconds);
     this.#linger.unref();
   }
@@ -342,6 +352,7 @@ export class FrameTap extends Duplex {
 
   #drained(): void {
     this.#blocked = false;
+    this.#unanswered = 0;
     this.#written?.();
   }
 
@@ -418,14 +429,23 @@ export class FrameTap extends Duplex {
       case frameTypes.RST_STREAM:
       case frameTypes.GOAWAY:
         return "gather";
+      case frameTypes.PING:
       case frameTypes.SETTINGS:
-        return (flags & frameFlags.ACK) === 0 ? "gather" : "pass";
+        if ((flags & frameFlags.ACK) !== 0) return "pass";
+        this.#answer();
+        return type === frameTypes.SETTINGS ? "gather" : "pass";
       case this.#groupControl:
         return "gather";
       default:
         // Types that are not of RFC 9113 itself mean nothing to us (§5.5).
         return type > frameTypes.CONTINUATION ? "drop" : "pass";
     }
+  }
+
+  /** Answers to a peer that takes none would fill the memory (RFC 9113 §10.5). */
+  #answer(): void {
+    if (!this.#blocked || ++this.#unanswered <= unansweredMaximum) return;
+    throw new GroupConnectionError("ENHANCE_YOUR_CALM", "answers are asked for and not taken");
   }
 
   /** END_STREAM means what it says once its frame is whole, and the header block that has it. */

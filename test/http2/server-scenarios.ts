@@ -15,6 +15,7 @@ import {
   headersFrames,
   readUint32,
   settings,
+  windowUpdateFrame,
 } from "../support/http2/frames.ts";
 import { ServerBed, type ServerBedOptions } from "./server-bed.ts";
 
@@ -440,6 +441,44 @@ function flow(scenario: Scenario): void {
 }
 
 function ends(scenario: Scenario): void {
+  scenario(
+    "a client that asks for answers and takes none is told to calm down (RFC 9113 §10.5)",
+    { answer: (_request, response) => response.end(new Uint8Array(16_000_000)) },
+    async (bed) => {
+      bed.client.write(windowUpdateFrame(0, 20_000_000));
+      const id = bed.client.request({ path: "/large" });
+      bed.client.write(windowUpdateFrame(id, 20_000_000));
+      await bed.client.head(id);
+      bed.client.socket.pause();
+      const ping = frame(frameTypes.PING, 0, 0, new Uint8Array(8));
+      const pings = concatBytes(...Array.from({ length: 500 }, () => ping));
+      const flood = setInterval(() => bed.client.write(pings), 5);
+      try {
+        await bed.untilTold("closed ENHANCE_YOUR_CALM");
+      } finally {
+        clearInterval(flood);
+      }
+    },
+  );
+
+  scenario(
+    "what a slow client has not taken yet is not lost when the connection ends",
+    { answer: (_request, response) => response.end(new Uint8Array(8_000_000)) },
+    async (bed) => {
+      bed.client.write(windowUpdateFrame(0, 20_000_000));
+      const id = bed.client.request({ path: "/large" });
+      bed.client.write(windowUpdateFrame(id, 20_000_000));
+      await bed.request("/large");
+      bed.connection.close();
+      bed.client.socket.pause();
+      // Longer than a connection lingers that has nothing left to send.
+      await new Promise((resolve) => setTimeout(resolve, 1300));
+      bed.client.socket.resume();
+      assert.equal((await bed.client.response(id)).content.length, 8_000_000);
+      await bed.client.over();
+    },
+  );
+
   scenario("fail() ends the connection with its code", {}, async (bed) => {
     bed.client.request({ path: "/1" });
     await bed.request("/1");
