@@ -82,18 +82,20 @@ function targetOf(
   pair: CertificatePair | undefined,
   blockScope: GatewayConfig["blockScope"],
 ): OriginTarget {
-  const { scheme, hostname: host, port, ca, others } = origin;
+  const { scheme, hostname: host, port, ca } = origin;
   const serverName = scheme === "https" ? (origin.serverName ?? nameOf(origin)) : undefined;
   const attributes = {
     scheme,
-    host,
+    // Hosts that are served at one address stay apart (CG-KEY-1, CG-S59): each entry is an origin of
+    // its own. Whatever the entry without a host takes is one, lest clients could make up origins.
+    host: origin.host ?? host,
     port,
     serverName,
     validationPolicy: ca === undefined ? "runtime" : digest(ca),
     clientCertificate: pair && digest(pair.certificate),
     protocol: "h2",
     tenant,
-    others,
+    others: { ...origin.others, " address": host },
   } as const;
   return {
     scheme,

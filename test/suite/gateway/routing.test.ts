@@ -48,6 +48,20 @@ describe("routing", () => {
     assert.equal(table.targetFor(ask("api.example:443")), one);
   });
 
+  test("keeps hosts apart that are served at one address, in key and scope [CG-KEY-1, CG-SEC-6, E12]", () => {
+    const table = routes({}, { host: "a.example" }, { host: "b.example" });
+    const found = ["a.example", "b.example", "c.example"].map((host) => table.targetFor(ask(host)));
+    assert.equal(new Set(found.map((target) => target?.key)).size, 3);
+    assert.equal(new Set(found.map((target) => target?.scope)).size, 3);
+    assert.deepEqual(
+      found.map((target) => target?.host),
+      ["127.0.0.1", "127.0.0.1", "127.0.0.1"],
+    );
+    // Nobody gets around a BLOCK, or more connections, by a name or a port that is made up.
+    assert.equal(table.targetFor(ask("d.example")), found[2]);
+    assert.equal(table.targetFor(ask("a.example:81")), found[0]);
+  });
+
   test("keeps tenants apart, in key and scope [CG-KEY-8, CG-SEC-3, E12]", () => {
     const table = routes({ tenant: { header: "x-tenant" } });
     const a = table.targetFor(ask("a.example", { "x-tenant": "t1" }));
@@ -74,14 +88,18 @@ describe("routing", () => {
     assert.doesNotMatch(`${alice?.key}${alice?.scope}`, /alice|key /);
   });
 
-  test("keeps apart what trusts other authorities, or is separated by name [CG-KEY-3, CG-KEY-7]", () => {
-    const table = routes(
-      { host: "a.example" },
-      { host: "b.example", ca: "PEM" },
-      { host: "c.example", others: { region: "eu" } },
+  test("keeps apart what differs in address, name, trust or what the operator adds [CG-KEY-2, CG-KEY-3, CG-KEY-7]", () => {
+    const differing: Partial<OriginConfig>[] = [
+      {},
+      { hostname: "127.0.0.2" },
+      { serverName: "b.example" },
+      { ca: "PEM" },
+      { others: { region: "eu" } },
+    ];
+    const keys = differing.map((one) =>
+      routes({ host: "a.example", ...one }).targetFor(ask("a.example")),
     );
-    const keys = ["a.example", "b.example", "c.example"].map((host) => table.targetFor(ask(host)));
-    assert.equal(new Set(keys.map((target) => target?.key)).size, 3);
+    assert.equal(new Set(keys.map((target) => target?.key)).size, differing.length);
   });
 
   test("asks by the name of the origin, or of the host where that is a number", () => {
