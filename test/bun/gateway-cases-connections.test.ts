@@ -1,0 +1,11 @@
+/** GOAWAY, resets and losses of shared connections through the gateway, on Bun. */
+
+import { goawayScenarios } from "../gateway/goaway-scenarios.ts";
+import { lossScenarios } from "../gateway/loss-scenarios.ts";
+import { mapScenarios } from "../gateway/map-scenarios.ts";
+import { resetScenarios } from "../gateway/reset-scenarios.ts";
+
+goawayScenarios();
+resetScenarios();
+lossScenarios();
+mapScenarios();
