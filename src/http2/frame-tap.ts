@@ -551,7 +551,10 @@ export class FrameTap extends Duplex {
       const code = readUint32(payload, 4);
       this.#saidGoaway = true;
       if (code !== 0) {
-        this.#error ??= new GroupConnectionError(errorNameOf(code), "found by node:http2");
+        // A connection error, which Node leaves to others to end the connection for.
+        this.#finishing = true;
+        this.#conclude(new GroupConnectionError(errorNameOf(code), "found by node:http2"));
+        this.#leaveAfter(flushTime);
       }
       return encodeGoaway(this.#lastPeerStream, code, payload.subarray(8));
     }

@@ -61,6 +61,8 @@ const connections = new WeakMap<object, Http2ServerConnection>();
 /** Servers whose streams are seen here before anybody else sees them. */
 const watched = new WeakSet<Http2Server>();
 
+const REFUSED_STREAM = Number(http2ErrorCodes.REFUSED_STREAM);
+
 const open = Symbol("open");
 
 /** All runtimes give streams out by an event of the server; not all by one of the session. */
@@ -159,7 +161,8 @@ export class Http2ServerConnection {
 
   /**
    * Sends GOAWAY, and goes on. The first of two says 2^31 - 1; the second, a round trip later, what
-   * {@link lastStreamId} is then. Streams above the lowest that was said are ignored from then on.
+   * {@link lastStreamId} is then. Streams above the lowest that was said are refused from then on,
+   * and nobody sees them.
    */
   goaway(lastStreamId: number, code: number): void {
     this.#boundary = Math.min(this.#boundary, lastStreamId);
@@ -208,7 +211,7 @@ export class Http2ServerConnection {
 
   /** HEADERS go to node:http2 whatever stream they are on, for the HPACK table. */
   #headersReceived(streamId: number, endStream: boolean): void {
-    if (streamId > this.#boundary) this.#tap.silence(streamId, undefined);
+    if (streamId > this.#boundary) this.#tap.silence(streamId, REFUSED_STREAM);
     else this.#events.headersReceived(streamId, endStream);
   }
 

@@ -318,6 +318,7 @@ function goaway(scenario: Scenario): void {
       });
       await bed.client.ping();
       assert.equal(bed.requests.has("/5"), false);
+      assert.equal(await bed.client.reset(third), codes.REFUSED_STREAM);
       answer.end("second");
       assert.equal((await bed.client.response(second)).content, "second");
       bed.requests.get("/1")?.[1].end("first");
