@@ -14,6 +14,7 @@ import {
 } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { ClientGroupError, type CodePoints, defaultCodePoints } from "../client-group/mod.ts";
+import { tell } from "../hook.ts";
 import { protocolOf } from "./first-bytes.ts";
 import type { OriginFetch, OriginHandler } from "./origin-handler.ts";
 import { Http1Origin } from "./origin-http1.ts";
@@ -144,7 +145,7 @@ class Origin {
         resolve();
       });
     });
-    listener.on("error", (error) => this.#handler.onError?.(error));
+    listener.on("error", (error) => tell(this.#handler.onError, error));
     const bound = (listener.address() as AddressInfo).port;
     const host = hostname.includes(":") ? `[${hostname}]` : hostname;
     const sockets = this.#sockets;

@@ -275,6 +275,36 @@ function content(scenario: Scenario): void {
   );
 
   scenario(
+    "an upload of one client that nobody reads does not stop the upload of another on the connection",
+    {},
+    async ({ connect, gets }) => {
+      const client = await connect();
+      const id = client.request({
+        method: "POST",
+        path: "/held/1",
+        fields: group(907),
+        open: true,
+      });
+      const { request, answer } = await gets("/held/1");
+      await client.data(id, new Uint8Array(65_535));
+      const other = await client.fetch({
+        method: "POST",
+        path: "/length",
+        fields: group(48_213),
+        content: new Uint8Array(300_000),
+      });
+      assert.equal(other.content, "300000");
+      await client.data(id, new Uint8Array(), true);
+      assert.equal((await request.arrayBuffer()).byteLength, 65_535);
+      answer();
+      assert.equal((await client.response(id)).status, 200);
+    },
+    (app) => {
+      app.post("/length", async (c) => c.text(String((await c.req.arrayBuffer()).byteLength)));
+    },
+  );
+
+  scenario(
     "an upload that the application does not want gets its answer, and the connection goes on",
     {},
     async ({ connect }) => {
