@@ -62,6 +62,7 @@ function tapped(socket: Duplex, role: Role): FrameTap {
       headersReceived: nothing,
       sent: nothing,
       ended: nothing,
+      contentDone: () => false,
       closed: nothing,
     },
   });
