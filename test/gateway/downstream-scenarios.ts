@@ -30,6 +30,8 @@ export function downstreamScenarios(): void {
     http2Messages();
     connectionBound();
   });
+  describe("the clients of a gateway that ends, or of a connection that has lasted", leaving);
+  describe("clients that have names", named);
   describe("a client that means no good", () => {
     hostile();
     slow();
@@ -608,6 +610,110 @@ function slow(): void {
       assert.equal((await http2.goaway()).code, codes.NO_ERROR);
       assert.equal(await http1.over(), "fin");
       for (const client of [http1, http2]) stage.release(client);
+    },
+  );
+}
+
+/** Waits for a GOAWAY beyond those that came. */
+function nextGoaway(client: RawClient, count: number) {
+  return client.until(`GOAWAY number ${count}`, () => client.goaways[count - 1]);
+}
+
+const mostStreams = 2 ** 31 - 1;
+
+function leaving(): void {
+  scenario(
+    "are given up in two steps, and have what they asked for answered meanwhile [CG-CGOAWAY-5]",
+    {},
+    async (stage) => {
+      const http2 = await stage.client();
+      const http1 = await stage.http1();
+      const open = await stage.place(http2, "/open");
+      const answer = http1.fetch(["GET /h1 HTTP/1.1", host]);
+      const h1 = await stage.origin.requestFor("/h1");
+      const drained = stage.bed.drain();
+      assert.deepEqual(await nextGoaway(http2, 1), { last: mostStreams, code: codes.NO_ERROR });
+      // What was on its way is served.
+      const late = await stage.place(http2, "/late");
+      stage.bed.clock.advance(1_000);
+      assert.deepEqual(await nextGoaway(http2, 2), { last: late.id, code: codes.NO_ERROR });
+      for (const { at } of [open, late]) at.respond(200, [], "fine");
+      for (const { response } of [open, late]) assert.equal((await response()).content, "fine");
+      h1.respond(200, [], "fine too");
+      const last = await answer;
+      assert.equal(last.content, "fine too");
+      assert.equal(last.get("connection"), "close");
+      await Promise.all([http2.over(), http1.over()]);
+      await drained;
+      for (const client of [http1, http2]) stage.release(client);
+    },
+  );
+
+  scenario(
+    "that do not come to an end are ended when the time for it is over",
+    { config: { limits: { drainTime: 5 } } },
+    async (stage) => {
+      const client = await stage.client();
+      await stage.place(client, "/forever");
+      const drained = stage.bed.drain();
+      await nextGoaway(client, 1);
+      stage.bed.clock.advance(6_000);
+      await Promise.all([client.over(), drained]);
+      stage.release(client);
+    },
+  );
+
+  scenario(
+    "are given up after as many requests as the operator says, none of which is lost",
+    { config: { limits: { requestsPerClientConnection: 2 } } },
+    async (stage) => {
+      const http2 = await stage.client();
+      const [one, two] = [await stage.place(http2, "/1"), await stage.place(http2, "/2")];
+      assert.equal((await nextGoaway(http2, 1)).last, mostStreams);
+      for (const { at } of [one, two]) at.respond(204);
+      for (const { response } of [one, two]) assert.equal((await response()).status, 204);
+      const http1 = await stage.http1();
+      for (const [path, connection] of [
+        ["/3", undefined],
+        ["/4", "close"],
+      ] as const) {
+        const answer = http1.fetch([`GET ${path} HTTP/1.1`, host]);
+        (await stage.origin.requestFor(path)).respond(200, [["content-length", "0"]]);
+        const last = (await answer).get("connection");
+        if (connection !== undefined) assert.equal(last, connection);
+      }
+      assert.equal(await http1.over(), "fin");
+      for (const client of [http1, http2]) stage.release(client);
+    },
+  );
+}
+
+function named(): void {
+  scenario(
+    "are one group whatever connection and version they come by, others are others [CG-FIELD-20, CG-FIELD-11, CG-SEC-4]",
+    { config: { client: "header:x-user" } },
+    async (stage) => {
+      const [a, b] = await stage.clients(2);
+      assert.ok(a && b);
+      const http1 = await stage.http1();
+      const as = (user: string) => ({ fields: [["x-user", user] as const] });
+      const first = await stage.place(a, "/first", as("alice"));
+      await first.at.connection.ping();
+      first.at.respond(204);
+      await first.response();
+      const same = await stage.place(b, "/same", as("alice"));
+      const other = await stage.place(b, "/other", as("bob"));
+      const none = await stage.place(b, "/none");
+      const answer = http1.fetch(["GET /h1 HTTP/1.1", host, "X-User: alice", "Client-Group: 7"]);
+      const h1 = await stage.origin.requestFor("/h1");
+      const groups = [first, same, other, none].map(({ at }) => at.group);
+      assert.equal(groups[1], groups[0]);
+      assert.equal(h1.group, groups[0]);
+      assert.equal(new Set(groups).size, 3);
+      for (const { at } of [same, other, none]) at.respond(204);
+      for (const { response } of [same, other, none]) await response();
+      h1.respond(204);
+      await answer;
     },
   );
 }
