@@ -23,6 +23,7 @@ export interface OriginsPorts {
 export class Origins {
   readonly #ports: OriginsPorts;
   readonly #retired = new Set<UpstreamPool>();
+  #names = 0;
   #pool: UpstreamPool;
   /** What the pool was made of. */
   #made: string;
@@ -100,6 +101,8 @@ export class Origins {
       wallClock,
       random,
       randomUint32,
+      // A request that a retired pool's connection failed is sent by the pool after it.
+      nextId: () => `u${++this.#names}`,
     });
   }
 }

@@ -120,7 +120,11 @@ export interface UpstreamStream {
   setTrailers(trailers: OutgoingHttpHeaders): void;
   /** Whether anything of it was handed to the socket (CG-MAP-4). */
   readonly sent: boolean;
-  /** Resets the stream with this HTTP/2 code, at once; nothing is heard of it afterwards. */
+  /**
+   * Resets the stream with this HTTP/2 code, at once; nothing is heard of it afterwards. After
+   * {@link ExchangeHandlers.complete} that ends what is left of the request; without it, the stream
+   * counts until the content has ended.
+   */
   cancel(code: number): void;
 }
 

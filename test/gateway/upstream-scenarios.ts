@@ -22,7 +22,7 @@ import type {
 } from "../../src/gateway/types.ts";
 import { dialer, type UpstreamLimits, UpstreamPool } from "../../src/gateway/upstream/mod.ts";
 import { type TestCertificate, testAuthority } from "../support/http2/certificates.ts";
-import { codes, frame, frameTypes, settings } from "../support/http2/frames.ts";
+import { codes, dataFrame, flags, frame, frameTypes, settings } from "../support/http2/frames.ts";
 import {
   type OriginRequest,
   RawOrigin,
@@ -311,6 +311,18 @@ function exchanges(): void {
       assert.deepEqual(heard.events, ["opened", "response 413", "complete"]);
     }));
 
+  test("what is left of a request whose response is complete can be ended", () =>
+    withOrigin({}, async ({ origin, submit, pool }) => {
+      const heard = submit(A, "/up", { endStream: false });
+      const request = await (await origin.connection(0)).request(0);
+      request.respond(413, [], "too much");
+      await heard.until("complete");
+      heard.stream?.cancel(codes.NO_ERROR);
+      assert.equal(await request.connection.reset(request.id), codes.NO_ERROR);
+      await eventually("no stream", () => pool.view().connections[0]?.streams === 0);
+      assert.deepEqual(heard.events, ["opened", "response 413", "complete"]);
+    }));
+
   test("no more streams are open than the origin allows, as it changes its mind [D01]", () =>
     withOrigin(
       {
@@ -387,6 +399,37 @@ function failures(): void {
         respond(await origin.requestFor("/c"));
         await next.until("complete");
         assert.equal(next.stream?.connection, "u2");
+      }));
+  }
+
+  const cut: readonly (readonly [string, (request: OriginRequest) => Uint8Array])[] = [
+    ["DATA with END_STREAM", ({ id }) => dataFrame(id, new Uint8Array(100), true)],
+    [
+      "HEADERS with END_STREAM",
+      ({ id, connection }) =>
+        frame(
+          frameTypes.HEADERS,
+          flags.END_STREAM | flags.END_HEADERS,
+          id,
+          connection.encoder.encode([["x-checksum", "7"]]),
+        ),
+    ],
+  ];
+  for (const [what, last] of cut) {
+    test(`the connection ends within a frame of ${what}: that is no end of a response [B07]`, () =>
+      withOrigin({}, async ({ origin, submit, pool }) => {
+        const heard = submit(A, "/a");
+        const request = await origin.requestFor("/a");
+        request.connection.headers(request.id, [[":status", "200"]]);
+        await request.connection.data(request.id, utf8("short"));
+        await heard.find("content", () => (heard.octets === 5 ? true : undefined));
+        const bytes = last(request);
+        request.connection.write(bytes.subarray(0, bytes.length - 3));
+        await eventually("the bytes", () => heard.octets !== 5 || what.startsWith("HEADERS"));
+        request.connection.kill("fin");
+        await heard.until("failed connection-lost");
+        assert.equal(heard.events.includes("complete"), false);
+        assert.deepEqual(pool.view().streams, []);
       }));
   }
 

@@ -43,6 +43,7 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   #connection: ExchangeConnection | undefined;
   #stream: ClientHttp2Stream | undefined;
   #over = false;
+  #completed = false;
   #endsWithHeaders = false;
   #resetCode: number | undefined;
   #trailers: OutgoingHttpHeaders = {};
@@ -166,12 +167,15 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
     this.#handlers.declined(reason);
   }
 
-  /** By the client's side: out of the queue, or off the connection (B08). */
+  /**
+   * By the client's side: out of the queue, or off the connection (B08). After {@link
+   * ExchangeHandlers.complete} it ends what is left of the request.
+   */
   cancel(code = CANCEL): void {
-    if (this.#over) return;
+    if (this.#over && !this.#completed) return;
     this.#over = true;
     if (this.#connection === undefined) this.#queue.leave(this);
-    else this.#connection.resetStream(this, code);
+    else if (!this.released) this.#connection.resetStream(this, code);
   }
 
   #response(fields: IncomingHttpHeaders): void {
@@ -191,6 +195,7 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   #complete(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#completed = true;
     this.#handlers.complete();
   }
 

@@ -35,9 +35,9 @@ export class UpstreamPool implements OriginPoolOwner {
   readonly #scopes = new Map<RestrictionScope, Set<OriginPool>>();
   #state: "open" | "draining" | "closed" = "open";
   #drained: (() => void)[] = [];
-  #names = 0;
 
   constructor(options: UpstreamOptions) {
+    let names = 0;
     const limits = { ...defaultUpstreamLimits, ...options.limits };
     this.#context = {
       restrictions: options.restrictions,
@@ -51,7 +51,7 @@ export class UpstreamPool implements OriginPoolOwner {
       randomUint32: options.randomUint32 ?? secureRandomUint32,
       random: options.random ?? Math.random,
       wallClock: options.wallClock ?? Date.now,
-      nextId: () => `u${++this.#names}`,
+      nextId: options.nextId ?? (() => `u${++names}`),
     };
   }
 

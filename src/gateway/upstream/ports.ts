@@ -111,6 +111,8 @@ export interface UpstreamOptions {
   readonly random?: (() => number) | undefined;
   /** Milliseconds since the epoch, for pages. */
   readonly wallClock?: (() => number) | undefined;
+  /** A name for the next connection, unlike any other that requests of this pool can have been on. */
+  readonly nextId?: (() => string) | undefined;
 }
 
 /** What all pieces of one pool have in common. */
@@ -126,6 +128,5 @@ export interface PoolContext {
   readonly randomUint32: RandomUint32;
   readonly random: () => number;
   readonly wallClock: () => number;
-  /** A name for the next connection, unlike any other. */
   readonly nextId: () => string;
 }
