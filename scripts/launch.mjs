@@ -83,5 +83,5 @@ const child = spawn(program, [...args, ...rest], {
   env: { ...process.env, YARDMASTER_YARD: onDeno ? "deno task yard" : "npm run -s yard --" },
 });
 // A terminal sends Ctrl-C to the whole group; a supervisor signals this process alone.
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));

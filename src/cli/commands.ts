@@ -61,6 +61,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "show which share of keys relays get, and which keys a change moves",
     load: async () => (await import("./commands/simulate.ts")).simulate,
   },
+  gateway: {
+    summary: "share connections to HTTP/2 origins among clients, and obey GROUP_CONTROL",
+    load: async () => (await import("./commands/gateway.ts")).gateway,
+  },
   agent: {
     summary: "run the Configuration Agent",
     load: async () => (await import("./commands/agent.ts")).agent,
