@@ -219,6 +219,7 @@ class Http1Side implements ClientSide {
   /** Whether the end of the content is where the connection ends. */
   #untilClose = false;
   #chunked = false;
+  #hasWritten = false;
   #waiting = false;
 
   constructor(client: Http1Client, request: IncomingMessage, response: ServerResponse) {
@@ -281,9 +282,10 @@ class Http1Side implements ClientSide {
     this.#chunked = !sized && !this.#untilClose;
     this.#head(status, lines);
     if (content) {
-      // At once, for whoever waits for the head alone; together with content that is here already.
+      // At once, for whoever waits for the head alone; together with content that is here already. Deno
+      // loses the next `drain` where the head is out.
       setImmediate(() => {
-        if (this.#open && !this.#response.writableEnded) this.#response.flushHeaders();
+        if (this.#open && !this.#hasWritten) this.#response.flushHeaders();
       });
     }
     return true;
@@ -291,6 +293,7 @@ class Http1Side implements ClientSide {
 
   write(chunk: Uint8Array): boolean {
     if (!this.#open) return true;
+    this.#hasWritten = true;
     const room = this.#response.write(chunk);
     if (!room && !this.#waiting) {
       this.#waiting = true;
@@ -347,6 +350,7 @@ class Http1Side implements ClientSide {
     const client = this.#client;
     const request = this.#request;
     this.overSince = client.context.clock.now();
+    this.#hasWritten = true;
     this.#response.once("finish", () => {
       if (request.complete || this.closes || this.content === undefined) client.next(this);
       else this.#discardRest();
