@@ -51,6 +51,21 @@ export class GroupAdmission<Group> {
     return this.#reserved;
   }
 
+  /** Whether a group that never had a request here may have one. */
+  get admitsNewcomers(): boolean {
+    if (this.#reserved) return false;
+    const { support, policy } = this.#settings;
+    if (support === "not-offered") return true;
+    if (support === "unsupported" && this.#shareUnsupported) return true;
+    if (support !== "supported" || policy === 1n) return this.#first === undefined;
+    return policy === undefined || policy === 0n || BigInt(this.#inProgress.size) < policy;
+  }
+
+  /** The group whose request was the first here. */
+  get first(): Group | undefined {
+    return this.#first?.group;
+  }
+
   /** The groups that have requests in progress, with how many. */
   get groups(): Iterable<readonly [group: Group, inProgress: number]> {
     return this.#inProgress;

@@ -106,6 +106,16 @@ export class SharedConnection<Client> {
     return this.#departed.has(client);
   }
 
+  /** Whether a client that never had a request here may have one, as far as its policy goes. */
+  get admitsNewcomers(): boolean {
+    return this.#state === "ACTIVE" && this.#admission.admitsNewcomers;
+  }
+
+  /** The client whose request was the first here; it is admitted where others are not. */
+  get firstClient(): Client | undefined {
+    return this.#admission.first;
+  }
+
   /** The groups with requests in progress here, as a page shows them. */
   *groups(): Iterable<{
     readonly client: Client;

@@ -961,6 +961,29 @@ function reaching(): void {
     assert.equal(bed.restrictions.size, 0);
   });
 
+  test("an origin that nobody asks for any more is forgotten, down or not", async () => {
+    const bed = upstreamBed({ refuse: refused });
+    for (let index = 0; index < 50; index++) {
+      bed.submit(A, `/${index}`, { target: target(`${index}.example`) });
+    }
+    await bed.pass(1_000);
+    assert.equal(bed.pool.view().unreachable.length, 50);
+    bed.clock.advance(120_000);
+    assert.deepEqual(bed.pool.view().unreachable, []);
+    assert.equal(bed.clock.pending, 0);
+  });
+
+  test("a connection that we end before SETTINGS is no failed attempt [CG-FAIL-10]", async () => {
+    const bed = upstreamBed({ policy: "hold" });
+    bed.submit(A, "/private", { privateTo: "c1" }).submission.cancel();
+    await turn();
+    assert.equal(bed.link(0).over, true);
+    bed.submit(A, "/a");
+    await turn();
+    assert.deepEqual(bed.link(1).paths, ["/a"]);
+    assert.deepEqual(bed.pool.view().unreachable, []);
+  });
+
   test("connections that end before SETTINGS count as failed attempts [CG-FAIL-10]", async () => {
     const bed = upstreamBed({ policy: "hold" });
     for (let round = 0; round < 60; round++) {

@@ -76,13 +76,13 @@ function connected(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let begun = false;
+    // Errors come between two owners of the socket too, and of one that nobody wants.
+    socket.on("error", () => {});
     const settle = (error?: unknown) => {
       cancel();
       socket.off("error", settle);
       socket.off("close", closed);
       if (error === undefined) return resolve();
-      // A late error of a socket that nobody wants is nobody's.
-      socket.on("error", () => {});
       socket.destroy();
       reject(dialError(error, begun));
     };

@@ -38,8 +38,8 @@ export interface ConnectionOwner {
   controlled(connection: OriginConnection, effect: GroupEffect<GatewayClient>): void;
   /** It takes no requests any more and has none. */
   empty(connection: OriginConnection): void;
-  /** It has ended. `settled` whether the origin ever said anything. */
-  gone(connection: OriginConnection, settled: boolean): void;
+  /** It has ended. `failed` where the origin ended it before it had said anything. */
+  gone(connection: OriginConnection, failed: boolean): void;
 }
 
 /** Whom a connection is kept for: nobody else's request goes on it. */
@@ -316,7 +316,7 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
       // A response that is whole on the wire may still be on its way through the runtime.
       if (!exchange.endReceived) exchange.lost();
     }
-    this.#owner.gone(this, this.#settled);
+    this.#owner.gone(this, !this.#settled && state === "ACTIVE" && this.#link !== undefined);
   }
 
   view(): ConnectionView {

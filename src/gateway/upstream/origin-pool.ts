@@ -32,6 +32,9 @@ export interface OriginPoolOwner {
 /** How often what waits is looked after, in milliseconds. */
 const interval = 50;
 
+/** How long after its last attempt was due a failing origin is remembered that nobody asks for. */
+const failureKept = 60_000;
+
 type RequestLane = Lane<GatewayClient, Exchange>;
 
 export class OriginPool implements ConnectionOwner {
@@ -53,6 +56,7 @@ export class OriginPool implements ConnectionOwner {
   #serving = false;
   #pumpDue = false;
   #stopTicking: (() => void) | undefined;
+  #forgetFailure: (() => void) | undefined;
   #closing = false;
 
   constructor(
@@ -134,6 +138,7 @@ export class OriginPool implements ConnectionOwner {
     }
     for (const dialing of this.#dialing.values()) dialing.abort();
     for (const connection of [...this.#connections]) connection.destroy();
+    this.#tellIfEmpty();
   }
 
   room(): void {
@@ -176,10 +181,8 @@ export class OriginPool implements ConnectionOwner {
     this.#tellIfEmpty();
   }
 
-  gone(connection: OriginConnection, settled: boolean): void {
-    if (!settled && connection.openedAt > 0) {
-      this.#reachability.failed({ proxyError: "http_protocol_error", passing: true });
-    }
+  gone(connection: OriginConnection, failed: boolean): void {
+    if (failed) this.#reachability.failed({ proxyError: "http_protocol_error", passing: true });
     this.empty(connection);
   }
 
@@ -335,12 +338,36 @@ export class OriginPool implements ConnectionOwner {
     if (this.#serving) return;
     this.#serving = true;
     const share = this.#share();
+    let hosts = this.#hosts();
     this.#queue.serve({
-      offer: (exchange, lane) => this.#offer(exchange, lane),
+      offer: (exchange) => {
+        // Most of those who wait for a policy's places need not be held against every connection.
+        if (hosts !== undefined && !this.#inProgress.has(exchange.client)) {
+          if (!hosts.has(exchange.client)) return "unsuitable";
+        }
+        const offer = this.#offer(exchange);
+        if (offer === "taken") hosts = this.#hosts();
+        return offer;
+      },
       hasItsShare: (client) => (this.#inProgress.get(client) ?? 0) >= share,
     });
     this.#serving = false;
     this.#provide();
+  }
+
+  /**
+   * Where no connection takes clients that have nothing in progress: those that one would take all the
+   * same, as it is theirs.
+   */
+  #hosts(): ReadonlySet<GatewayClient> | undefined {
+    const hosts = new Set<GatewayClient>();
+    for (const connection of this.#connections) {
+      if (!connection.hasRoom) continue;
+      if (connection.shared.admitsNewcomers) return undefined;
+      const { firstClient } = connection.shared;
+      if (firstClient !== undefined) hosts.add(firstClient);
+    }
+    return hosts.size === 0 ? undefined : hosts;
   }
 
   /** How many streams each client may have while others wait (CG-SEC-10). */
@@ -357,7 +384,7 @@ export class OriginPool implements ConnectionOwner {
     return Math.max(1, Math.floor(capacity / Math.max(1, clients)));
   }
 
-  #offer(exchange: Exchange, _lane: RequestLane): Offer {
+  #offer(exchange: Exchange): Offer {
     const attempt = this.#place(exchange, "queue");
     switch (attempt) {
       case "done":
@@ -566,10 +593,25 @@ export class OriginPool implements ConnectionOwner {
   }
 
   #tellIfEmpty(): void {
-    if (this.#connections.length > 0 || this.#dialing.size > 0 || this.#queue.size > 0) return;
+    this.#forgetFailure?.();
+    if (!this.#isEmpty) return;
+    if (this.#reachability.failure === undefined || this.#closing) {
+      this.#owner.empty(this);
+      return;
+    }
     // What is known of an origin that cannot be reached keeps requests from trying too often.
-    if (this.#reachability.failure !== undefined && !this.#closing) return;
-    this.#owner.empty(this);
+    const cancel = this.#context.clock.after(this.#reachability.wait + failureKept, () => {
+      this.#forgetFailure = undefined;
+      if (this.#isEmpty) this.#owner.empty(this);
+    });
+    this.#forgetFailure = () => {
+      this.#forgetFailure = undefined;
+      cancel();
+    };
+  }
+
+  get #isEmpty(): boolean {
+    return this.#connections.length + this.#dialing.size + this.#queue.size === 0;
   }
 
   /** As people write it. */

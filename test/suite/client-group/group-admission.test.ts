@@ -128,3 +128,34 @@ describe("groups of a connection", () => {
     );
   });
 });
+
+describe("what groups of a connection have in common", () => {
+  test("newcomers are admitted exactly where one that nobody knows would be, whatever came before", () => {
+    const step = fc.record({
+      act: fc.constantFrom("start", "end", "reserve"),
+      group: fc.constantFrom("A", "B", "C"),
+    });
+    const agreement = fc.record({
+      offered: fc.boolean(),
+      policy: fc.constantFrom("awaited", "none", 0, 1, 2, 3),
+      shareUnsupported: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(agreement, fc.array(step), ({ offered, policy, shareUnsupported }, steps) => {
+        const settings = new IntermediarySettings("h2", { offered });
+        if (policy !== "awaited") {
+          settings.receive(typeof policy === "number" ? [[POLICY, policy]] : []);
+        }
+        const groups = new GroupAdmission<string>(settings, { shareUnsupported });
+        let first: string | undefined;
+        for (const { act, group } of steps) {
+          if (act === "start" && groups.start(group)) first ??= group;
+          else if (act === "end" && groups.inProgress(group) > 0) groups.end(group);
+          else if (act === "reserve" && groups.reserve(group)) first ??= group;
+          assert.equal(groups.admitsNewcomers, groups.admits("nobody knows"));
+          assert.equal(groups.first, first);
+        }
+      }),
+    );
+  });
+});
