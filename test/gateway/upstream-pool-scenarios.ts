@@ -183,6 +183,24 @@ function placement(): void {
     assert.ok(pool.view().connections.length <= 3);
   });
 
+  test("who waits for streams of a connection of its own costs others none of theirs [CG-GOAWAY-7, CG-S11]", async () => {
+    const bed = upstreamBed({ limits: { streamsPerConnection: 2 } });
+    bed.submit(A, "/a");
+    bed.submit(B, "/b");
+    await turn();
+    bed.link(0).groupControl("GOAWAY", bed.link(0).groupOf("/b") as number, 1, 2 ** 31 - 1);
+    const own = burst(bed, B, 6);
+    await bed.pass(5_000);
+    assert.equal(opened(own), 2);
+    assert.deepEqual(
+      bed.links.map(({ closing }) => closing),
+      [false, false],
+    );
+    bed.link(1).respond(1);
+    await turn();
+    assert.equal(opened(own), 3);
+  });
+
   test("a connection that is somebody's own and idle makes room for others [CG-S11]", async () => {
     const bed = upstreamBed({ policy: 1, limits: { connectionsPerKey: 2 } });
     for (let index = 0; index < 6; index++) {

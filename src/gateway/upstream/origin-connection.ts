@@ -45,6 +45,7 @@ export interface ConnectionOwner {
 /** Whom a connection is kept for: nobody else's request goes on it. */
 export interface Purpose {
   readonly client: GatewayClient;
+  /** The connection-bound state by its name; anything else names requests that need a fresh one. */
   readonly need: unknown;
 }
 
@@ -81,13 +82,13 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     owner: ConnectionOwner,
     map: StreamMap<Exchange>,
     target: OriginTarget,
-    purpose?: Purpose & { readonly privateTo: string | undefined },
+    purpose?: Purpose,
   ) {
     const { offer, points, restrictions, randomUint32, shareUnsupported, limits } = context;
     this.id = context.nextId();
     this.target = target;
     this.purpose = purpose;
-    this.privateTo = purpose?.privateTo;
+    this.privateTo = typeof purpose?.need === "string" ? purpose.need : undefined;
     this.#context = context;
     this.#owner = owner;
     this.#map = map;

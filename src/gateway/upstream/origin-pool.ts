@@ -1,23 +1,22 @@
 /**
- * The connections of one origin key, and the requests that wait for a place on them.
+ * The requests for one origin key: which connection each goes on, and which wait for a place.
  *
  * @module
  */
 
 import type { GroupEffect, StreamMap } from "../../client-group/mod.ts";
 import type { Declined, GatewayClient, OriginTarget } from "../types.ts";
-import { type DialError, dialError } from "./dial-error.ts";
+import { ConnectionSet, type ConnectionSetOwner } from "./connection-set.ts";
+import type { DialFailure } from "./dial-error.ts";
 import type { Exchange } from "./exchange.ts";
 import {
   type Attempt,
-  type ConnectionOwner,
-  OriginConnection,
+  type OriginConnection,
   originOf,
   type Purpose,
 } from "./origin-connection.ts";
 import { type Lane, type Offer, PlacementQueue } from "./placement-queue.ts";
-import type { Dialing, OriginLink, PoolContext } from "./ports.ts";
-import { Reachability } from "./reachability.ts";
+import type { PoolContext } from "./ports.ts";
 
 /** What an origin pool tells the pool of all origins. */
 export interface OriginPoolOwner {
@@ -37,24 +36,22 @@ const failureKept = 60_000;
 
 type RequestLane = Lane<GatewayClient, Exchange>;
 
-export class OriginPool implements ConnectionOwner {
+export class OriginPool implements ConnectionSetOwner {
   readonly target: OriginTarget;
   readonly #context: PoolContext;
   readonly #owner: OriginPoolOwner;
   readonly #map: StreamMap<Exchange>;
-  readonly #reachability: Reachability;
-  /** Those that are made, until they have ended; retired ones without requests are gone already. */
-  readonly #connections: OriginConnection[] = [];
-  readonly #dialing = new Map<OriginConnection, Dialing>();
+  readonly #connections: ConnectionSet;
   readonly #queue = new PlacementQueue<GatewayClient, Exchange>();
   /** Lanes whose requests share with nobody, or need a connection that has had none. */
   readonly #own = new Set<RequestLane>();
   /** Requests in progress on all connections, by client. */
   readonly #inProgress = new Map<GatewayClient, number>();
   readonly #most: number;
-  #lastPolicy: bigint | undefined;
   #serving = false;
   #pumpDue = false;
+  /** When a connection was last retired for those who wait. */
+  #madeRoomAt = Number.NEGATIVE_INFINITY;
   #stopTicking: (() => void) | undefined;
   #forgetFailure: (() => void) | undefined;
   #closing = false;
@@ -65,29 +62,21 @@ export class OriginPool implements ConnectionOwner {
     map: StreamMap<Exchange>,
     target: OriginTarget,
   ) {
-    const { clock, random, limits } = context;
+    const { limits } = context;
     this.target = target;
     this.#context = context;
     this.#owner = owner;
     this.#map = map;
-    this.#reachability = new Reachability(() => clock.now(), random);
+    this.#connections = new ConnectionSet(context, target, map, this);
     this.#most = Math.max(1, Math.floor(limits.bytesPerGroup / limits.streamWindow));
   }
 
-  get connections(): readonly OriginConnection[] {
+  get connections(): ConnectionSet {
     return this.#connections;
   }
 
   get queue(): PlacementQueue<GatewayClient, Exchange> {
     return this.#queue;
-  }
-
-  get dialing(): number {
-    return this.#dialing.size;
-  }
-
-  get reachability(): Reachability {
-    return this.#reachability;
   }
 
   /** Places the request at once, or lets it wait, or declines it. */
@@ -121,7 +110,7 @@ export class OriginPool implements ConnectionOwner {
   }
 
   forget(client: GatewayClient): void {
-    for (const connection of this.#connections) connection.forget(client);
+    for (const connection of this.#connections.made) connection.forget(client);
   }
 
   /** No requests from here on; connections end with their requests. */
@@ -136,8 +125,7 @@ export class OriginPool implements ConnectionOwner {
     for (const exchange of [...this.#queue.arrivals]) {
       this.#decline(exchange, { because: "closing" });
     }
-    for (const dialing of this.#dialing.values()) dialing.abort();
-    for (const connection of [...this.#connections]) connection.destroy();
+    this.#connections.destroy();
     this.#tellIfEmpty();
   }
 
@@ -146,8 +134,7 @@ export class OriginPool implements ConnectionOwner {
   }
 
   settled(connection: OriginConnection): void {
-    this.#reachability.succeeded();
-    this.#lastPolicy = connection.policy;
+    this.#connections.settled(connection);
   }
 
   ended(_connection: OriginConnection, client: GatewayClient): void {
@@ -174,15 +161,15 @@ export class OriginPool implements ConnectionOwner {
   }
 
   empty(connection: OriginConnection): void {
-    const index = this.#connections.indexOf(connection);
-    if (index < 0) return;
-    this.#connections.splice(index, 1);
+    if (!this.#connections.remove(connection)) return;
     this.#schedule();
     this.#tellIfEmpty();
   }
 
   gone(connection: OriginConnection, failed: boolean): void {
-    if (failed) this.#reachability.failed({ proxyError: "http_protocol_error", passing: true });
+    if (failed) {
+      this.#connections.reachability.failed({ proxyError: "http_protocol_error", passing: true });
+    }
     this.empty(connection);
   }
 
@@ -199,7 +186,7 @@ export class OriginPool implements ConnectionOwner {
       return this.#isBlocked(exchange) ? "done" : "own-limit";
     }
     let full = true;
-    for (const connection of this.#connections) {
+    for (const connection of this.#connections.made) {
       if (!connection.hasRoom) continue;
       full = false;
       if (!isFit(connection, exchange)) continue;
@@ -251,14 +238,15 @@ export class OriginPool implements ConnectionOwner {
     const { restrictions, limits, clock } = this.#context;
     const { client, request } = exchange;
     const { queued } = this.#owner;
-    const failure = this.#reachability.failure;
+    const { reachability, hasActive } = this.#connections;
     const own = this.#isOwn(client, need, exchange);
     const bytes = request.buffered();
     if (this.#closing) {
       exchange.decline({ because: "closing" });
       return;
     }
-    if (failure !== undefined && this.#reachability.isDown && (own || !this.#hasActive)) {
+    const { failure } = reachability;
+    if (failure !== undefined && reachability.isDown && (own || !hasActive)) {
       exchange.decline({ because: "unreachable", proxyError: failure.proxyError });
       return;
     }
@@ -306,10 +294,6 @@ export class OriginPool implements ConnectionOwner {
     exchange.decline(reason);
   }
 
-  get #hasActive(): boolean {
-    return this.#connections.some((connection) => connection.active);
-  }
-
   #isOwn(client: GatewayClient, need: unknown, exchange: Exchange): boolean {
     if (exchange.request.fresh === true || typeof need === "string") return true;
     return this.#context.restrictions.isAlone(client, this.target.key);
@@ -337,6 +321,15 @@ export class OriginPool implements ConnectionOwner {
   #pump(): void {
     if (this.#serving) return;
     this.#serving = true;
+    try {
+      this.#serve();
+    } finally {
+      this.#serving = false;
+    }
+    this.#provide();
+  }
+
+  #serve(): void {
     const share = this.#share();
     let hosts = this.#hosts();
     this.#queue.serve({
@@ -351,8 +344,6 @@ export class OriginPool implements ConnectionOwner {
       },
       hasItsShare: (client) => (this.#inProgress.get(client) ?? 0) >= share,
     });
-    this.#serving = false;
-    this.#provide();
   }
 
   /**
@@ -361,7 +352,7 @@ export class OriginPool implements ConnectionOwner {
    */
   #hosts(): ReadonlySet<GatewayClient> | undefined {
     const hosts = new Set<GatewayClient>();
-    for (const connection of this.#connections) {
+    for (const connection of this.#connections.made) {
       if (!connection.hasRoom) continue;
       if (connection.shared.admitsNewcomers) return undefined;
       const { firstClient } = connection.shared;
@@ -372,10 +363,7 @@ export class OriginPool implements ConnectionOwner {
 
   /** How many streams each client may have while others wait (CG-SEC-10). */
   #share(): number {
-    let capacity = 0;
-    for (const connection of this.#connections) {
-      if (connection.active) capacity += connection.capacity;
-    }
+    const { capacity } = this.#connections;
     let clients = this.#inProgress.size;
     for (const lane of this.#queue.readyLanes) {
       if (!this.#inProgress.has(lane.client)) clients++;
@@ -398,88 +386,22 @@ export class OriginPool implements ConnectionOwner {
     }
   }
 
-  /** Makes connections for what waits, as far as bounds and the origin's state allow. */
+  /** Has connections made for what waits. */
   #provide(): void {
-    if (this.#queue.ready === 0 || this.#closing || this.#reachability.wait > 0) return;
+    if (this.#queue.ready === 0 || this.#closing) return;
     let shared = this.#queue.ready;
+    const own: RequestLane[] = [];
     for (const lane of this.#own) {
-      if (lane.waiting.size === 0) {
-        this.#own.delete(lane);
-        continue;
+      if (lane.waiting.size === 0) this.#own.delete(lane);
+      else if (!lane.parked) {
+        shared -= lane.waiting.size;
+        own.push(lane);
       }
-      if (lane.parked) continue;
-      shared -= lane.waiting.size;
-      this.#provideOwn(lane);
     }
-    const { limits, clock } = this.#context;
-    let wanted = Math.ceil(shared / limits.streamsPerConnection);
-    if (this.#lastPolicy !== undefined && this.#lastPolicy > 0n && shared > 0) {
-      const clients = Math.min(shared, this.#queue.clients);
-      wanted = Math.max(wanted, Math.ceil(clients / Number(this.#lastPolicy)));
-    }
-    let pending = 0;
-    let counted = 0;
-    for (const connection of this.#dialing.keys()) {
-      if (connection.purpose !== undefined) continue;
-      pending++;
-      counted++;
-    }
-    for (const connection of this.#connections) {
-      if (!connection.active || connection.privateTo !== undefined) continue;
-      if (!connection.shared.reserved) counted++;
-      // An origin that takes no requests for now would not take them on another connection.
-      if (connection.capacity === 0) return;
-      if (!connection.settled && clock.now() < connection.openedAt + limits.patience) pending++;
-    }
-    while (
-      pending < wanted &&
-      counted < limits.connectionsPerKey &&
-      this.#dialing.size < limits.dialsPerKey
-    ) {
-      this.#dial(undefined);
-      pending++;
-      counted++;
-    }
+    this.#connections.provide({ shared, clients: Math.min(shared, this.#queue.clients), own });
   }
 
-  #provideOwn({ client, need }: RequestLane): void {
-    const { limits } = this.#context;
-    if (this.#dialing.size >= limits.dialsPerKey) return;
-    // One that it has already takes its further requests in time.
-    if (this.#connections.some((connection) => isOwnOf(connection, client, need))) return;
-    for (const { purpose } of this.#dialing.keys()) {
-      if (purpose?.client === client && purpose.need === need) return;
-    }
-    const most = limits.connectionsPerKey + limits.ownConnectionsPerKey;
-    if (this.#connections.length + this.#dialing.size >= most) return;
-    this.#dial({ client, need });
-  }
-
-  #dial(purpose: Purpose | undefined): void {
-    const privateTo = typeof purpose?.need === "string" ? purpose.need : undefined;
-    const connection = new OriginConnection(
-      this.#context,
-      this,
-      this.#map,
-      this.target,
-      purpose && { ...purpose, privateTo },
-    );
-    const dialing = this.#context.open(this.target, connection);
-    this.#dialing.set(connection, dialing);
-    dialing.link.then(
-      (link) => this.#dialed(connection, link),
-      (error) => this.#dialFailed(connection, dialError(error, this.target.scheme === "https")),
-    );
-  }
-
-  #dialed(connection: OriginConnection, link: OriginLink): void {
-    this.#dialing.delete(connection);
-    if (connection.shared.state === "CLOSED") {
-      this.#failed(connection, { proxyError: "http_protocol_error", passing: true });
-      return;
-    }
-    connection.attach(link);
-    this.#connections.push(connection);
+  dialed(connection: OriginConnection): void {
     if (this.#closing && this.#queue.size === 0) {
       connection.retire("closing");
       return;
@@ -500,19 +422,12 @@ export class OriginPool implements ConnectionOwner {
     }
   }
 
-  #dialFailed(connection: OriginConnection, error: DialError): void {
-    this.#dialing.delete(connection);
-    this.#failed(connection, error);
-  }
-
-  #failed({ purpose }: OriginConnection, failure: Pick<DialError, "proxyError" | "passing">): void {
-    this.#reachability.failed(failure);
-    if (this.#reachability.isHopeless) {
-      const none = !this.#hasActive;
+  dialFailed(purpose: Purpose | undefined, { proxyError }: DialFailure): void {
+    const { hasActive, reachability } = this.#connections;
+    if (reachability.isHopeless) {
       for (const exchange of [...this.#queue.arrivals]) {
         const mine = exchange.client === purpose?.client && needOf(exchange) === purpose.need;
-        if (!mine && !none) continue;
-        this.#decline(exchange, { because: "unreachable", proxyError: failure.proxyError });
+        if (mine || !hasActive) this.#decline(exchange, { because: "unreachable", proxyError });
       }
     }
     this.#tickWhileWaiting();
@@ -538,7 +453,7 @@ export class OriginPool implements ConnectionOwner {
     const now = clock.now();
     let bytes = 0;
     let before = 0;
-    let eldest: Exchange | undefined;
+    let inVain = false;
     for (const exchange of [...this.#queue.arrivals]) {
       if (now >= exchange.waitingSince + limits.queueTime) {
         this.#decline(exchange, this.#late(exchange));
@@ -547,60 +462,49 @@ export class OriginPool implements ConnectionOwner {
       before += exchange.counted;
       exchange.counted = exchange.request.buffered();
       bytes += exchange.counted;
-      if (eldest === undefined && !this.#queue.laneOf(exchange)?.parked) eldest = exchange;
+      inVain ||= this.#waitsInVain(exchange, now);
     }
     this.#owner.queued.bytes += bytes - before;
+    if (inVain && now >= this.#madeRoomAt + limits.patience) {
+      this.#madeRoomAt = now;
+      this.#connections.makeRoom();
+    }
     this.#provide();
-    if (eldest !== undefined && now >= eldest.waitingSince + limits.patience) this.#relieve();
+  }
+
+  /** Whether only another connection could help it, and has not come in time. */
+  #waitsInVain(exchange: Exchange, now: number): boolean {
+    if (now < exchange.waitingSince + this.#context.limits.patience) return false;
+    const lane = this.#queue.laneOf(exchange);
+    return lane !== undefined && !lane.parked && !this.#connections.hasOwn(lane);
   }
 
   #late(exchange: Exchange): Declined {
-    const { failure } = this.#reachability;
-    if (failure !== undefined && !this.#hasActive) {
+    const { reachability, hasActive } = this.#connections;
+    const { failure } = reachability;
+    if (failure !== undefined && !hasActive) {
       return { because: "unreachable", proxyError: failure.proxyError };
     }
     const limited = this.#queue.laneOf(exchange)?.parked === true;
     return { because: limited ? "limited" : "queue-timeout", retryAfter: 1 };
   }
 
-  /**
-   * Requests have waited in vain for longer than patience allows, and no further connection may be
-   * made: one that is of no use to them makes room, the one that has been there for longest. So no
-   * group stays out for as long as others keep a policy's places or a connection of their own taken.
-   */
-  #relieve(): void {
-    const { limits } = this.#context;
-    const most = limits.connectionsPerKey + limits.ownConnectionsPerKey;
-    if (this.#dialing.size > 0 || this.#reachability.wait > 0) return;
-    if (this.#connections.length >= most + limits.connectionsPerKey) return;
-    let useless: OriginConnection | undefined;
-    for (const connection of this.#connections) {
-      if (!connection.hasRoom) continue;
-      if (connection.streams === 0) {
-        useless = connection;
-        break;
-      }
-      if (useless === undefined || connection.openedAt < useless.openedAt) useless = connection;
-    }
-    useless?.retire("makes room");
-    this.#provide();
-  }
-
   #retireIfDone(): void {
     if (!this.#closing || this.#queue.size > 0) return;
-    for (const connection of [...this.#connections]) connection.retire("closing");
+    this.#connections.retireAll("closing");
     this.#tellIfEmpty();
   }
 
   #tellIfEmpty(): void {
     this.#forgetFailure?.();
     if (!this.#isEmpty) return;
-    if (this.#reachability.failure === undefined || this.#closing) {
+    const { reachability } = this.#connections;
+    if (reachability.failure === undefined || this.#closing) {
       this.#owner.empty(this);
       return;
     }
     // What is known of an origin that cannot be reached keeps requests from trying too often.
-    const cancel = this.#context.clock.after(this.#reachability.wait + failureKept, () => {
+    const cancel = this.#context.clock.after(reachability.wait + failureKept, () => {
       this.#forgetFailure = undefined;
       if (this.#isEmpty) this.#owner.empty(this);
     });
@@ -611,7 +515,7 @@ export class OriginPool implements ConnectionOwner {
   }
 
   get #isEmpty(): boolean {
-    return this.#connections.length + this.#dialing.size + this.#queue.size === 0;
+    return this.#connections.isEmpty && this.#queue.size === 0;
   }
 
   /** As people write it. */
@@ -628,17 +532,6 @@ function isFit(connection: OriginConnection, { request, client }: Exchange): boo
   }
   if (request.privateTo !== undefined || request.avoid.has(connection.id)) return false;
   return request.fresh !== true || connection.requests === 0;
-}
-
-/** Whether a connection is there for such requests of the client alone. */
-function isOwnOf(connection: OriginConnection, client: GatewayClient, need: unknown): boolean {
-  if (!connection.active) return false;
-  if (typeof need === "string") {
-    return connection.privateTo === need && connection.purpose?.client === client;
-  }
-  const { shared } = connection;
-  if (need !== undefined || shared.hasDeparted(client)) return false;
-  return shared.reserved && shared.identifierOf(client) !== undefined;
 }
 
 /** What kind of connection it needs: requests with equal needs stand in one lane. */

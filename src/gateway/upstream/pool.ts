@@ -90,11 +90,11 @@ export class UpstreamPool implements OriginPoolOwner {
     const sum = (count: (pool: OriginPool) => number) =>
       pools.reduce((total, pool) => total + count(pool), 0);
     return {
-      connections: pools.flatMap(({ connections }) => connections.map((one) => one.view())),
+      connections: pools.flatMap(({ connections }) => connections.made.map((one) => one.view())),
       queue: { ...this.queued, clients: sum(({ queue }) => queue.clients) },
-      dialing: sum(({ dialing }) => dialing),
-      unreachable: pools.flatMap(({ origin, reachability }) => {
-        const { failure, attempts, wait } = reachability;
+      dialing: sum(({ connections }) => connections.dialing),
+      unreachable: pools.flatMap(({ origin, connections }) => {
+        const { failure, attempts, wait } = connections.reachability;
         if (failure === undefined) return [];
         return [{ origin, error: failure.proxyError, attempts, retryIn: wait }];
       }),
