@@ -161,8 +161,8 @@ class RunningGateway implements Gateway {
   async start(): Promise<void> {
     const config = this.#config;
     this.#log = await this.#openLog(config.accessLog);
-    await this.#joinFleet(config);
-    await this.#listeners.change(config.listen);
+    await this.#joinFleet(config, await this.#openStore(config));
+    await this.#listeners.change(config.listen, config.limits.drainTime);
     if (config.admin !== undefined) this.#admin = this.#serveAdmin(config.admin);
     this.#log?.note("started", { listen: this.urls });
   }
@@ -241,7 +241,7 @@ class RunningGateway implements Gateway {
     const undo: (() => Promise<void>)[] = [];
     try {
       const settings = settingsOf(config);
-      if (config.accessLog !== before.accessLog) {
+      if (config.accessLog !== before.accessLog && this.#ports.sink === undefined) {
         log = await this.#openLog(config.accessLog);
         undo.push(async () => log?.close());
       }
@@ -249,8 +249,10 @@ class RunningGateway implements Gateway {
         admin = config.admin && this.#serveAdmin(config.admin);
         undo.push(async () => admin?.close());
       }
-      if (config.fleet !== before.fleet) await this.#joinFleet(config);
-      await this.#listeners.change(config.listen);
+      const joins = config.fleet !== before.fleet;
+      const store = joins ? await this.#openStore(config) : undefined;
+      await this.#listeners.change(config.listen, config.limits.drainTime);
+      if (joins) await this.#joinFleet(config, store);
       this.#downstream.update(settings);
     } catch (error) {
       for (const step of undo) await step();
@@ -279,9 +281,13 @@ class RunningGateway implements Gateway {
     });
   }
 
-  async #joinFleet(config: GatewayConfig): Promise<void> {
+  async #openStore({ fleet }: GatewayConfig): Promise<FleetStore | undefined> {
     const { openStore = openFleetStore } = this.#ports;
-    const store = config.fleet === undefined ? undefined : await openStore(config.fleet);
+    return fleet === undefined ? undefined : openStore(fleet);
+  }
+
+  /** A store that does not answer is no fault: each process goes by itself until it does. */
+  async #joinFleet(config: GatewayConfig, store: FleetStore | undefined): Promise<void> {
     const next =
       store &&
       fleetOver(store, config, {

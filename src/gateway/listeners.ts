@@ -44,12 +44,13 @@ export class Listeners {
   }
 
   /**
-   * Opens ports that are new, shows other certificates on those that stay, stops those that left. Where
-   * one cannot be opened, everything is as before.
+   * Opens ports that are new, shows other certificates on those that stay, gives those up in order that
+   * left. Where one cannot be opened, everything is as before.
    *
+   * @param drainTime milliseconds that requests on ports that left may take
    * @throws {YardmasterError} LISTEN_FAILED
    */
-  async change(specs: readonly ListenConfig[]): Promise<void> {
+  async change(specs: readonly ListenConfig[], drainTime: number): Promise<void> {
     const left = [...this.#open];
     const opened: Listener[] = [];
     const next: Open[] = [];
@@ -71,7 +72,7 @@ export class Listeners {
       throw error;
     }
     for (const show of shown) show();
-    for (const { listener } of left) listener.stop();
+    for (const { listener } of left) listener.drain(drainTime);
     this.#open = next;
   }
 

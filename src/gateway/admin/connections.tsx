@@ -82,7 +82,7 @@ function ConnectionTable({ connections, now, client }: ConnectionTableProps) {
         <tr>
           <th scope="col">Connection</th>
           <th scope="col">State</th>
-          <th scope="col">{client === undefined ? "Groups" : "Identifier"}</th>
+          <th scope="col">{client === undefined ? "At work" : "Identifier"}</th>
           <th scope="col">Requests</th>
           <th scope="col" class="wide">
             Opened

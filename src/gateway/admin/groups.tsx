@@ -20,20 +20,16 @@ interface Client {
 
 export function Groups({ view }: { readonly view: GatewayView }) {
   const clients = clientsOf(view);
-  const busy = clients.filter(({ inProgress }) => inProgress > 0).length;
   return (
     <section class="card" aria-labelledby="groups">
       <header>
-        <h2 id="groups">Client groups</h2>
+        <h2 id="groups">Client groups at work</h2>
         {clients.length > 0 && (
-          <span class="quiet">
-            {counted(clients.length, "client")} known to connections, {count(busy)} with requests in
-            progress
-          </span>
+          <span class="quiet">{counted(clients.length, "client")} with requests in progress</span>
         )}
       </header>
       {clients.length === 0 ? (
-        <p class="quiet">No client has been on a connection to an origin.</p>
+        <p class="quiet">No client has a request in progress.</p>
       ) : (
         <table class="stacked">
           <caption class="unseen">Clients, those with most requests in progress first</caption>

@@ -95,11 +95,12 @@ export class Downstream {
    * @throws what listening fails with
    */
   async listen(spec: ListenConfig): Promise<Listener> {
+    const clients = new Set<Client>();
     const listener = await openListener({
       spec,
       setupTime: this.#context.rules.limits.clientHeaderTime,
       admit: (socket) => this.#admit(socket),
-      take: (socket, protocol, scheme) => this.#take(socket, protocol, scheme),
+      take: (socket, protocol, scheme) => this.#take(socket, protocol, scheme, clients),
       onError: this.#onError,
     });
     const open: Listener = {
@@ -107,6 +108,13 @@ export class Downstream {
       stop: () => {
         this.#listeners.delete(open);
         listener.stop();
+      },
+      drain: (time) => {
+        open.stop();
+        for (const client of [...clients]) client.leave();
+        this.#context.clock.after(time, () => {
+          for (const client of [...clients]) client.destroy();
+        });
       },
     };
     this.#listeners.add(open);
@@ -204,7 +212,13 @@ export class Downstream {
     return true;
   }
 
-  #take(socket: Socket, protocol: "h2" | "http/1.1", scheme: "https" | "http"): void {
+  /** @param ofPort those of the same port, which may be given up before the others */
+  #take(
+    socket: Socket,
+    protocol: "h2" | "http/1.1",
+    scheme: "https" | "http",
+    ofPort: Set<Client>,
+  ): void {
     if (this.#draining || socket.destroyed) {
       socket.destroy();
       return;
@@ -213,7 +227,9 @@ export class Downstream {
     const address = this.#sockets.get(socket) || undefined;
     let client: Client | undefined;
     const closed = () => {
-      if (client !== undefined) this.#clients.delete(client);
+      if (client === undefined) return;
+      this.#clients.delete(client);
+      ofPort.delete(client);
     };
     const common = { socket, id, scheme, address, closed };
     client =
@@ -225,7 +241,9 @@ export class Downstream {
             points: this.#points,
           })
         : this.#http1.take(common);
-    if (!socket.destroyed) this.#clients.add(client);
+    if (socket.destroyed) return;
+    this.#clients.add(client);
+    ofPort.add(client);
   }
 
   /** One timer for everything that may take too long. */

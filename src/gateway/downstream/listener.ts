@@ -28,6 +28,8 @@ export interface Listener {
   reload(certificate: CertificatePair): void;
   /** Takes no connection any more; those that are open stay. */
   stop(): void;
+  /** As {@link stop}, and gives those that are open up in order, or after `time` milliseconds at once. */
+  drain(time: number): void;
 }
 
 export interface ListenerOptions {
@@ -41,7 +43,7 @@ export interface ListenerOptions {
 }
 
 /** @throws what listening fails with; TypeError where a port with TLS has no certificate */
-export async function openListener(options: ListenerOptions): Promise<Listener> {
+export async function openListener(options: ListenerOptions): Promise<Omit<Listener, "drain">> {
   const { spec, onError } = options;
   const { hostname, cleartext } = spec;
   const server = cleartext ? cleartextServer(options) : tlsServer(options);

@@ -1,0 +1,5 @@
+/** Fleets of gateways on Deno. */
+
+import { fleetScenarios } from "../gateway/fleet-scenarios.ts";
+
+fleetScenarios();

@@ -1,0 +1,5 @@
+/** Reload, stop, log and page of a gateway on Deno. */
+
+import { operationsScenarios } from "../gateway/operations-scenarios.ts";
+
+operationsScenarios();

@@ -1,0 +1,307 @@
+/** Reload and stop of a gateway, on the wire. */
+
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "#test";
+import { testAuthority } from "../support/http2/certificates.ts";
+import {
+  answering,
+  clear,
+  eventually,
+  MemorySink,
+  OperationsBed,
+  serialAt,
+  to,
+} from "./operations-bed.ts";
+
+const scenario = (name: string, body: (bed: OperationsBed) => Promise<void>) =>
+  test(name, () => OperationsBed.run(body));
+
+export function operationsScenarios(): void {
+  describe("a reload", reloads);
+  describe("the end of a gateway", ends);
+  describe("the log of a gateway", logs);
+  describe("the page of a gateway", pages);
+}
+
+function reloads(): void {
+  scenario(
+    "sends new requests to the new origin, and lets those in progress finish at the old one",
+    async (bed) => {
+      const [before, after] = [await bed.origin(answering), await bed.origin(answering)];
+      const gateway = await bed.gateway({ listen: [clear()], origins: [to(before)] });
+      const [url] = gateway.urls as [string];
+      const client = await bed.client(url);
+      const waiting = client.request({ path: "/wait" });
+      const held = await before.requestFor("/wait");
+      await gateway.reload(await bed.config({ listen: [clear()], origins: [to(after)] }));
+      assert.deepEqual(gateway.urls, [url]);
+      assert.equal((await client.fetch({ path: "/new" })).status, 200);
+      assert.equal(after.requestsFor("/new").length, 1);
+      held.respond(200, [], "old");
+      assert.equal((await client.response(waiting)).content, "old");
+      client.assertUntouched();
+    },
+  );
+
+  scenario("shows a new certificate to new handshakes, and keeps connections", async (bed) => {
+    const origin = await bed.origin(answering);
+    const authority = await testAuthority();
+    for (const name of ["old", "new"]) {
+      const { certificatePem, keyPem } = await authority.server("localhost", `${name}.example`);
+      bed.files.set(`${name}.pem`, certificatePem).set(`${name}.key`, keyPem);
+    }
+    const json = (name: string) => ({
+      listen: [{ address: "127.0.0.1:0", certificate: `${name}.pem`, key: `${name}.key` }],
+      origins: [to(origin)],
+    });
+    const gateway = await bed.gateway(json("old"));
+    const [url] = gateway.urls as [string];
+    const client = await bed.client(url);
+    await client.fetch({ path: "/1" });
+    const before = await serialAt(url);
+    await gateway.reload(await bed.config(json("new")));
+    assert.notEqual(await serialAt(url), before);
+    assert.equal((await client.fetch({ path: "/2" })).status, 200);
+    client.assertUntouched();
+  });
+
+  scenario("with another client rule makes groups by it from then on", async (bed) => {
+    const origin = await bed.origin(answering);
+    const json = (client: string) => ({ listen: [clear()], origins: [to(origin)], client });
+    const gateway = await bed.gateway(json("connection"));
+    const clients = await Promise.all([1, 2].map(() => bed.client(gateway.urls[0] as string)));
+    const groupsOf = async (path: string) => {
+      for (const client of clients) await client.fetch({ path, fields: [["x-user", "alice"]] });
+      return new Set(origin.requestsFor(path).map(({ group }) => group)).size;
+    };
+    assert.equal(await groupsOf("/connection"), 2);
+    await gateway.reload(await bed.config(json("header:x-user")));
+    assert.equal(await groupsOf("/header"), 1);
+  });
+
+  scenario("with other limits makes connections anew, without ending a request", async (bed) => {
+    const origin = await bed.origin(answering);
+    const json = (streamsPerConnection: number) => ({
+      listen: [clear()],
+      origins: [to(origin)],
+      limits: { streamsPerConnection },
+    });
+    const gateway = await bed.gateway(json(100));
+    const client = await bed.client(gateway.urls[0] as string);
+    const waiting = client.request({ path: "/wait" });
+    const held = await origin.requestFor("/wait");
+    await gateway.reload(await bed.config(json(1)));
+    await client.fetch({ path: "/new" });
+    assert.notEqual(origin.requestsFor("/new")[0]?.connection, held.connection);
+    held.respond(200, [], "held");
+    assert.equal((await client.response(waiting)).content, "held");
+    await held.connection.over();
+    assert.equal(new Set(gateway.view().pool.connections.map(({ id }) => id)).size, 1);
+  });
+
+  scenario("keeps a BLOCK in force, whatever else it changes [CG-ACT-2, E08]", async (bed) => {
+    const origin = await bed.origin(answering);
+    const json = (more: object) => ({ listen: [clear()], origins: [to(origin)], ...more });
+    const gateway = await bed.gateway(json({}));
+    const client = await bed.client(gateway.urls[0] as string);
+    await client.fetch({ path: "/" });
+    const [request] = origin.requestsFor("/");
+    assert.ok(request?.group !== undefined);
+    request.connection.groupControl("BLOCK", request.group, 60);
+    await eventually(() => gateway.view().restrictions.blocked === 1);
+    await gateway.reload(await bed.config(json({ limits: { connectionsPerKey: 2 } })));
+    assert.equal((await client.fetch({ path: "/again" })).status, 429);
+  });
+
+  scenario("that fails leaves everything as it was, and says why", async (bed) => {
+    const origin = await bed.origin(answering);
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    bed.atEnd(() => taken.close());
+    const { port } = taken.address() as { port: number };
+    const sink = new MemorySink();
+    const json = { listen: [clear()], origins: [to(origin)] };
+    const gateway = await bed.gateway(json, { sink });
+    const urls = [...gateway.urls];
+    const broken = { ...json, listen: [clear(), clear(), clear(port)], client: "header:x-user" };
+    await assert.rejects(gateway.reload(await bed.config(broken)), /listen: 127\.0\.0\.1:/);
+    assert.deepEqual(gateway.urls, urls);
+    assert.match(gateway.view().configuration.problems.join(), /^listen: /);
+    const client = await bed.client(urls[0] as string);
+    assert.equal((await client.fetch({ path: "/" })).status, 200);
+    await gateway.reload(await bed.config(json));
+    assert.deepEqual(gateway.view().configuration.problems, []);
+    await eventually(() => sink.of("reloaded").length === 1);
+    assert.equal(sink.of("configuration-refused").length, 1);
+  });
+
+  scenario("opens ports that are new, and gives those up in order that left", async (bed) => {
+    const origin = await bed.origin(answering);
+    const free = createServer();
+    await new Promise<void>((resolve) => free.listen(0, "127.0.0.1", resolve));
+    const { port } = free.address() as { port: number };
+    await new Promise((resolve) => free.close(resolve));
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)] });
+    const [left] = gateway.urls as [string];
+    const client = await bed.client(left);
+    const waiting = client.request({ path: "/wait" });
+    const held = await origin.requestFor("/wait");
+    await gateway.reload(await bed.config({ listen: [clear(port)], origins: [to(origin)] }));
+    await client.goaway(0);
+    await assert.rejects(bed.client(left));
+    assert.deepEqual(gateway.urls, [`http://127.0.0.1:${port}`]);
+    assert.equal((await (await bed.client(gateway.urls[0] as string)).fetch()).status, 200);
+    held.respond(200, [], "held");
+    assert.equal((await client.response(waiting)).content, "held");
+    await client.over();
+  });
+}
+
+function ends(): void {
+  scenario("lets requests in progress finish, and takes no others", async (bed) => {
+    const origin = await bed.origin(answering);
+    const json = { listen: [clear()], origins: [to(origin)], admin: { address: "127.0.0.1:0" } };
+    const gateway = await bed.gateway(json);
+    const [url] = gateway.urls as [string];
+    const client = await bed.client(url);
+    const waiting = client.request({ path: "/wait" });
+    const held = await origin.requestFor("/wait");
+    const drained = gateway.drain();
+    await client.goaway(0);
+    await assert.rejects(bed.client(url));
+    assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 503);
+    held.respond(200, [], "held");
+    assert.equal((await client.response(waiting)).content, "held");
+    await drained;
+    await client.over();
+  });
+
+  scenario("comes after the time for it, whatever is still in progress", async (bed) => {
+    const origin = await bed.origin(answering);
+    const limits = { drainTime: 0.3 };
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)], limits });
+    const client = await bed.client(gateway.urls[0] as string);
+    client.request({ path: "/wait" });
+    await origin.requestFor("/wait");
+    const begun = performance.now();
+    await gateway.drain();
+    assert.ok(performance.now() - begun < 3_000);
+    await client.over();
+  });
+
+  scenario("may be hurried", async (bed) => {
+    const origin = await bed.origin(answering);
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)] });
+    const client = await bed.client(gateway.urls[0] as string);
+    client.request({ path: "/wait" });
+    await origin.requestFor("/wait");
+    const drained = gateway.drain();
+    await client.goaway(0);
+    await gateway.close();
+    await drained;
+    await client.over();
+  });
+}
+
+function logs(): void {
+  scenario("leads from a GROUP_CONTROL to the client's requests [CG-PRIV-1]", async (bed) => {
+    const origin = await bed.origin(answering);
+    const sink = new MemorySink();
+    const client = "header:x-user";
+    const json = { listen: [clear()], origins: [to(origin)], client };
+    const gateway = await bed.gateway(json, { sink });
+    const one = await bed.client(gateway.urls[0] as string);
+    await one.fetch({ path: "/", fields: [["x-user", "alice@example"]] });
+    const [request] = origin.requestsFor("/");
+    assert.ok(request?.group !== undefined);
+    request.connection.groupControl("BLOCK", request.group, 60);
+    await eventually(() => sink.of("group-control").length === 1);
+    await one.fetch({ path: "/2", fields: [["x-user", "alice@example"]] });
+    await eventually(() => sink.of("request").length === 2);
+    const [frame] = sink.of("group-control");
+    const [before, after] = sink.of("request");
+    assert.match(`${frame?.client}`, /^[0-9a-f]{16}$/);
+    assert.deepEqual([before?.client, after?.client], [frame?.client, frame?.client]);
+    assert.deepEqual([before?.group, before?.connection], [frame?.group, frame?.connection]);
+    assert.deepEqual([after?.status, after?.error], [429, "http_request_denied"]);
+    assert.doesNotMatch(sink.text, /alice/);
+  });
+
+  scenario("goes on in a new file after the old one was moved away", async (bed) => {
+    const directory = await mkdtemp(join(tmpdir(), "yardmaster-log-"));
+    bed.atEnd(() => rm(directory, { recursive: true }));
+    const file = join(directory, "access.log");
+    const origin = await bed.origin(answering);
+    const json = { listen: [clear()], origins: [to(origin)], accessLog: file };
+    const gateway = await bed.gateway(json);
+    const client = await bed.client(gateway.urls[0] as string);
+    const has = async (path: string, count: number) => {
+      const text = await readFile(path, "utf8").catch(() => "");
+      return text.split('"event":"request"').length - 1 === count;
+    };
+    await client.fetch();
+    await eventually(() => has(file, 1));
+    await rename(file, `${file}.1`);
+    await gateway.reopenLog();
+    await client.fetch();
+    await eventually(() => has(file, 1));
+    assert.ok(await has(`${file}.1`, 1));
+  });
+}
+
+function pages(): void {
+  scenario("counts what happens, by names that are few", async (bed) => {
+    const origin = await bed.origin(answering);
+    const json = { listen: [clear()], origins: [to(origin)], admin: { address: "127.0.0.1:0" } };
+    const gateway = await bed.gateway(json);
+    const client = await bed.client(gateway.urls[0] as string);
+    await client.fetch({ path: "/" });
+    const [request] = origin.requestsFor("/");
+    assert.ok(request?.group !== undefined);
+    request.connection.groupControl("BLOCK", request.group, 60);
+    await eventually(() => gateway.view().restrictions.blocked === 1);
+    await client.fetch({ path: "/" });
+    const other = await bed.client(gateway.urls[0] as string);
+    other.request({ path: "/wait" });
+    const held = await origin.requestFor("/wait");
+    const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+    const has = (line: string) => assert.ok(metrics.includes(`yardmaster_gateway_${line}\n`), line);
+    has('requests_total{protocol="h2",status="2xx"} 1');
+    has('requests_total{protocol="h2",status="4xx"} 1');
+    has('generated_total{status="429",error="http_request_denied"} 1');
+    has('refused_total{reason="blocked"} 1');
+    has('group_control_total{action="BLOCK",effect="BLOCK"} 1');
+    has('origin_connections{state="ACTIVE"} 1');
+    has("blocked 1");
+    has('fleet{state="none"} 1');
+    const status = await (await fetch(`${gateway.adminUrl}/status.json`)).json();
+    assert.equal(status.restrictions.listed[0].secondsBlocked, 60);
+    assert.equal(status.connections[0].groups[0].identifier, held.group);
+    assert.equal(status.connections[0].groupsInAll, 1);
+    const page = await (await fetch(`${gateway.adminUrl}/`)).text();
+    assert.match(page, new RegExp(status.restrictions.listed[0].client));
+  });
+
+  scenario("is for those alone who have the token, where there is one", async (bed) => {
+    const token = "c2VjcmV0IHRva2VuIG9mIHRoZSBhZG1pbg==";
+    bed.files.set("token", `${token}\n`);
+    const origin = await bed.origin(answering);
+    const admin = { address: "127.0.0.1:0", token: "token" };
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)], admin });
+    const status = async (path: string, authorization?: string) => {
+      const headers = authorization === undefined ? {} : { authorization };
+      return (await fetch(`${gateway.adminUrl}${path}`, { headers })).status;
+    };
+    for (const path of ["/", "/status.json", "/metrics", "/none"]) {
+      assert.equal(await status(path), 401);
+      assert.equal(await status(path, `Bearer ${token.toLowerCase()}`), 401);
+    }
+    assert.equal(await status("/healthz"), 200);
+    assert.equal(await status("/", `Bearer ${token}`), 200);
+    assert.equal(await status("/metrics", `Basic ${btoa(`x:${token}`)}`), 200);
+  });
+}
