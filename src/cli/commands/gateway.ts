@@ -76,18 +76,24 @@ function reloadsOn(
     stopWatching();
     if (watch) stopWatching = watchFiles(files, timers, () => void reload());
   };
+  const refuse = (error: unknown) => {
+    const problems = messageOf(error).split("\n");
+    for (const problem of problems) tell(problem);
+    tell("the configuration before stays in force");
+    return problems;
+  };
   const reload = async () => {
+    let config: GatewayConfig;
     try {
-      const config = await readGatewayOptions(values);
-      watchThose(config);
-      await running.reload(config);
-      tell(`reloaded: ${running.urls.join(", ")}`);
+      config = await readGatewayOptions(values);
     } catch (error) {
-      const problems = messageOf(error).split("\n");
-      running.noteProblems(problems);
-      for (const problem of problems) tell(problem);
-      tell("the configuration before stays in force");
+      return running.noteProblems(refuse(error));
     }
+    watchThose(config);
+    await running.reload(config).then(
+      () => tell(`reloaded: ${running.urls.join(", ")}`),
+      (error) => void refuse(error),
+    );
   };
   const hangUp = () => {
     void running.reopenLog().then(reload);
