@@ -126,6 +126,9 @@ class Origin {
     this.#policy = policyFrom(options.policy ?? 0);
     const { concurrentStreams, headerBytes, window, idleTime } = this.#limits;
     this.#http2 = createHttp2Server({
+      // An application may answer many requests with large bodies at once. From 10 MB on, node:http2
+      // refuses further streams with ENHANCE_YOUR_CALM by default, whoever's they are.
+      maxSessionMemory: 4_000,
       settings: {
         maxConcurrentStreams: concurrentStreams,
         maxHeaderListSize: headerBytes,

@@ -178,7 +178,11 @@ export class Downstream {
 
   #http2Server(): Http2Server {
     const { streamsPerClientConnection, headerBytes } = this.#context.rules.limits;
+    // What windows and buffers of all streams may hold. By default node:http2 refuses streams with
+    // ENHANCE_YOUR_CALM from 10 MB on, which the clients of a slow line have done nothing for.
+    const megabytes = Math.ceil((streamsPerClientConnection * 2 * STREAM_WINDOW) / 1_000_000);
     return createServer({
+      maxSessionMemory: Math.max(16, 2 * megabytes),
       settings: {
         maxConcurrentStreams: streamsPerClientConnection,
         maxHeaderListSize: headerBytes,
