@@ -146,8 +146,8 @@ export async function withGateway<T>(
         process: server,
         async connections() {
           const response = await fetch(`http://127.0.0.1:${adminPort}/status.json`);
-          const status = (await response.json()) as { pool: { connections: never } };
-          return status.pool.connections;
+          const status = (await response.json()) as { connections: never };
+          return status.connections;
         },
       });
     },
