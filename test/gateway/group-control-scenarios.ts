@@ -12,7 +12,7 @@ import {
   headersFrames,
   uint32,
 } from "../support/http2/frames.ts";
-import { play, type Stage, type StageOptions } from "./stage.ts";
+import { acknowledged, play, type Stage, type StageOptions } from "./stage.ts";
 
 const scenario = (name: string, options: StageOptions, body: (stage: Stage) => Promise<void>) =>
   test(name, play(options, body));
@@ -209,6 +209,43 @@ function goaway(): void {
       assert.ok(again.at.connection !== own && again.at.connection !== connection);
       assert.equal((await stage.place(b, "/more")).at.connection, again.at.connection);
       assert.deepEqual(again.at.connection.groups.length, 1);
+    },
+  );
+
+  scenario(
+    "with GOAWAY and a Value of 1 keeps its group off connections that carry others, and others off its own [CG-GOAWAY-4, CG-S32, CG-S33]",
+    { policy: 2 },
+    async (stage) => {
+      const { a, b, connection, groupB } = await shared(stage);
+      const held = [await stage.place(a, "/hold-a"), await stage.place(b, "/hold-b")];
+      const c = await stage.client();
+      const other = await stage.place(c, "/c");
+      assert.notEqual(other.at.connection, connection);
+      await acknowledged(other.at.connection);
+      // B is on the second connection, too, which has room for one more group.
+      connection.groupControl("GOAWAY", groupB, 0, 0x7fff_ffff);
+      await connection.ping();
+      const joined = await stage.place(b, "/joined");
+      assert.equal(joined.at.connection, other.at.connection);
+      joined.at.connection.groupControl("GOAWAY", joined.at.group as number, 1, joined.at.id);
+      await joined.at.connection.ping();
+      const alone = await stage.place(b, "/alone");
+      const own = alone.at.connection;
+      assert.ok(own !== connection && own !== other.at.connection);
+      await acknowledged(own);
+      // Everybody else loses what they have, and none of them comes on that connection.
+      for (const old of [connection, other.at.connection]) {
+        old.sendGoaway(0x7fff_ffff);
+        await old.ping();
+      }
+      const moved = [await stage.place(a, "/moved-a"), await stage.place(c, "/moved-c")];
+      for (const { at } of moved) assert.notEqual(at.connection, own);
+      assert.equal((await stage.place(b, "/still-alone")).at.connection, own);
+      assert.equal(own.groups.length, 1);
+      for (const { at, response } of [...held, other, joined]) {
+        at.respond(200);
+        assert.equal((await response()).status, 200);
+      }
     },
   );
 
