@@ -13,7 +13,7 @@ import type { GatewayView } from "../view.ts";
 import { connectionsOf } from "./status.ts";
 
 /** Connections that are listed at once; the others are folded away, and at some number left out. */
-const MOST_SHOWN = 25;
+const MOST_SHOWN = 15;
 const MOST_FOLDED = 500;
 
 const tones: Readonly<Record<ConnectionView["state"], Tone>> = {

@@ -44,7 +44,7 @@ export function Groups({ view }: { readonly view: GatewayView }) {
             {clients.slice(0, MOST_SHOWN).map(({ digest, inProgress, on }) => (
               <tr>
                 <th scope="row">
-                  <a class="mono" href={`/?client=${digest}`}>
+                  <a class="mono nowrap" href={`/?client=${digest}`}>
                     {digest}
                   </a>
                 </th>

@@ -103,7 +103,7 @@ function titleOf({ restrictions, pool, fleet, state }: GatewayView): string {
 }
 
 /** Unreachable origins that have a line of their own. */
-const MOST_UNREACHABLE = 10;
+const MOST_UNREACHABLE = 5;
 
 function Alarms({ view }: { readonly view: GatewayView }) {
   const { fleet, pool, configuration, lostLogLines, state } = view;
@@ -132,15 +132,20 @@ function Alarms({ view }: { readonly view: GatewayView }) {
           </ul>
         </Notice>
       )}
-      {unreachable.slice(0, MOST_UNREACHABLE).map(({ origin, error, attempts, retryIn }) => (
+      {unreachable.length > 0 && (
         <Notice tone="bad">
-          <State tone="bad">{safeText(origin, 120)}</State> cannot be reached ({safeText(error, 60)}
-          ), {counted(attempts, "attempt")}; next in {duration(retryIn / 1_000)}.
-        </Notice>
-      ))}
-      {unreachable.length > MOST_UNREACHABLE && (
-        <Notice tone="bad">
-          and {counted(unreachable.length - MOST_UNREACHABLE, "further origin")}
+          <State tone="bad">{counted(unreachable.length, "origin")}</State> cannot be reached.
+          <ul>
+            {unreachable.slice(0, MOST_UNREACHABLE).map(({ origin, error, attempts, retryIn }) => (
+              <li>
+                {safeText(origin, 120)} ({safeText(error, 60)}), {counted(attempts, "attempt")};
+                next in {duration(retryIn / 1_000)}
+              </li>
+            ))}
+            {unreachable.length > MOST_UNREACHABLE && (
+              <li>and {count(unreachable.length - MOST_UNREACHABLE)} more</li>
+            )}
+          </ul>
         </Notice>
       )}
       {lostLogLines > 0 && (

@@ -72,7 +72,7 @@ function RestrictionTable({ restrictions }: { readonly restrictions: readonly Re
               {one.client === undefined ? (
                 <span class="quiet">not seen here</span>
               ) : (
-                <a class="mono" href={`/?client=${one.client}`}>
+                <a class="mono nowrap" href={`/?client=${one.client}`}>
                   {one.client}
                 </a>
               )}
@@ -85,7 +85,7 @@ function RestrictionTable({ restrictions }: { readonly restrictions: readonly Re
               </span>
             </td>
             <td class="nowrap">
-              {one.secondsBlocked > 0 ? duration(one.secondsBlocked) : "while it has requests"}
+              {one.secondsBlocked > 0 ? duration(one.secondsBlocked) : "while busy"}
             </td>
             <td class="line">{safeText(one.origin ?? "", 80)}</td>
             <td class="line quiet">
