@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
+import { restrictionScope } from "../../../src/client-group/mod.ts";
 import type { OriginConfig } from "../../../src/gateway/config.ts";
 import { Routes } from "../../../src/gateway/routing.ts";
 
@@ -129,5 +130,14 @@ describe("routing", () => {
     for (let i = 1; i <= 10_001; i++) table.targetFor(ask("a", { "x-tenant": `${i}` }));
     const again = table.targetFor(ask("a", { "x-tenant": "0" }));
     assert.equal(again?.key, first?.key);
+  });
+
+  test("gives restrictions the scope that an edge function can say from scheme, host, port and tenant", () => {
+    const table = routes({ host: "api.example", tenant: { name: "t1" } });
+    const edge = { scheme: "https", host: "api.example", port: 9443, tenant: "t1" };
+    assert.equal(
+      table.targetFor(ask("api.example"))?.scope,
+      restrictionScope({ ...edge, protocol: "h3", validationPolicy: "" }),
+    );
   });
 });
