@@ -1,5 +1,7 @@
-/** Reload, stop, log and page of a gateway on Bun. */
+/** Reload, stop, log, page and metrics of a gateway on Bun. */
 
+import { metricsScenarios } from "../gateway/metrics-scenarios.ts";
 import { operationsScenarios } from "../gateway/operations-scenarios.ts";
 
 operationsScenarios();
+metricsScenarios();

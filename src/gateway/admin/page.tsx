@@ -138,7 +138,7 @@ function Alarms({ view }: { readonly view: GatewayView }) {
           <ul>
             {unreachable.slice(0, MOST_UNREACHABLE).map(({ origin, error, attempts, retryIn }) => (
               <li>
-                {safeText(origin, 120)} ({safeText(error, 60)}), {counted(attempts, "attempt")};
+                {safeText(origin, 120)} ({safeText(error, 60)}), {counted(attempts, "attempt")},
                 next in {duration(retryIn / 1_000)}
               </li>
             ))}

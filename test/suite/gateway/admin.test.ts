@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { adminApp } from "../../../src/gateway/admin/app.ts";
 import type { GatewayView } from "../../../src/gateway/view.ts";
-import { createGatewayMetrics } from "../../../src/metrics/mod.ts";
 import {
   connectionOf,
   digestOf,
@@ -12,7 +11,11 @@ import {
 } from "../../support/gateway-view.ts";
 
 function appOf(view: GatewayView, token?: string) {
-  const app = adminApp({ view: () => view, metrics: createGatewayMetrics(() => view), token });
+  const metrics = {
+    render: async () => "yardmaster_gateway_blocked 1\n",
+    contentType: "text/plain",
+  };
+  const app = adminApp({ view: () => view, metrics, token });
   return (path: string, headers: Record<string, string> = {}) =>
     app.request(path, { headers: { host: "127.0.0.1:9901", ...headers } });
 }
@@ -110,46 +113,5 @@ describe("the page of a gateway", () => {
     assert.deepEqual([running.status, await running.json()], [200, { status: "ok" }]);
     const ending = await appOf(emptyView({ state: "draining" }), token)("/healthz");
     assert.equal(ending.status, 503);
-  });
-});
-
-describe("the metrics of a gateway", () => {
-  test("have no label that a peer could choose", async () => {
-    const view = largeView();
-    const metrics = createGatewayMetrics(() => view);
-    for (let i = 0; i < 50; i++) {
-      metrics.onRequest({
-        protocol: `x${i}`,
-        status: 200 + i,
-        milliseconds: 1,
-        generated: true,
-        error: `e${i}`,
-      });
-      metrics.onRetry(`r${i}`);
-      metrics.onRefused(`r${i}`);
-      metrics.onGroupControl({ action: 10 + i, effect: `e${i}` });
-      metrics.onReset("origin", `c${i}`);
-    }
-    const text = await metrics.render();
-    assert.ok(text.split("\n").length < 150, `${text.split("\n").length} lines`);
-    assert.match(
-      text,
-      /yardmaster_gateway_group_control_total\{action="other",effect="other"\} 50/,
-    );
-    assert.match(text, /yardmaster_gateway_origin_connections\{state="DRAINING"\} 23/);
-    assert.match(text, /yardmaster_gateway_fleet\{state="lost"\} 1/);
-    assert.match(text, /yardmaster_gateway_queued_requests 987/);
-    assert.doesNotMatch(text, /example|"[0-9a-f]{16}"/);
-  });
-
-  test("look at the gateway once for all gauges", async () => {
-    let looks = 0;
-    const view = smallView();
-    const metrics = createGatewayMetrics(() => {
-      looks++;
-      return view;
-    });
-    await metrics.render();
-    assert.equal(looks, 1);
   });
 });
