@@ -280,7 +280,11 @@ class Http1Side implements ClientSide {
     const sized = !content || fields["content-length"] !== undefined;
     this.#untilClose = !sized && this.#request.httpVersionMinor === 0;
     this.#chunked = !sized && !this.#untilClose;
-    this.#head(status, lines);
+    try {
+      this.#head(status, lines);
+    } catch {
+      return false;
+    }
     if (content) {
       // At once, for whoever waits for the head alone; together with content that is here already. Deno
       // loses the next `drain` where the head is out.
@@ -308,8 +312,7 @@ class Http1Side implements ClientSide {
   finish(trailers: Fields | undefined): void {
     const lines = trailers && linesOfFields(trailers);
     if (lines !== undefined && lines.length > 0 && this.#chunked) {
-      if ("Bun" in globalThis) this.#client.trailerLines = textOf(lines);
-      else this.#response.addTrailers(pairsOf(lines));
+      this.#addTrailers(lines);
     }
     this.#end();
   }
@@ -334,6 +337,18 @@ class Http1Side implements ClientSide {
     const timer = this.#client.context.clock.after(PARTING_TIME, () => socket.destroy());
     socket.once("close", timer);
     socket.destroySoon();
+  }
+
+  #addTrailers(lines: readonly string[]): void {
+    if ("Bun" in globalThis) {
+      this.#client.trailerLines = textOf(lines);
+      return;
+    }
+    try {
+      this.#response.addTrailers(pairsOf(lines));
+    } catch {
+      // Those that cannot be said are left out: the content is whole without them.
+    }
   }
 
   get #open(): boolean {

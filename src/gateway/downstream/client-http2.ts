@@ -30,6 +30,7 @@ import { http2Head } from "./request-head.ts";
 
 const NO_ERROR = Number(http2ErrorCodes.NO_ERROR);
 const CANCEL = Number(http2ErrorCodes.CANCEL);
+const INTERNAL_ERROR = Number(http2ErrorCodes.INTERNAL_ERROR);
 const MAX_STREAM_ID = 0x7fff_ffff;
 
 /** What is left of a request after its response is read so far, so that the client sees the response. */
@@ -229,7 +230,12 @@ class Http2Side implements ClientSide {
 
   inform(status: number, fields: Fields): void {
     if (!this.#open) return;
-    this.#stream.additionalHeaders({ ...fields, ":status": status } as OutgoingHttpHeaders);
+    try {
+      this.#stream.additionalHeaders({ ...fields, ":status": status } as OutgoingHttpHeaders);
+    } catch {
+      // One that cannot be said is left out.
+      return;
+    }
     this.#client.flush();
   }
 
@@ -306,10 +312,18 @@ class Http2Side implements ClientSide {
     this.exchange?.gone();
   }
 
-  /** All content is out. */
+  /** All content is out. Some runtimes ask for trailers of a stream that is destroyed. */
   #last(): void {
-    if (this.#resetCode !== undefined) this.#client.reset(this.stream, this.#resetCode);
-    else this.#stream.sendTrailers((this.#responseTrailers ?? {}) as OutgoingHttpHeaders);
+    if (this.#stream.destroyed) return;
+    if (this.#resetCode !== undefined) {
+      this.#client.reset(this.stream, this.#resetCode);
+      return;
+    }
+    try {
+      this.#stream.sendTrailers((this.#responseTrailers ?? {}) as OutgoingHttpHeaders);
+    } catch {
+      this.#client.reset(this.stream, INTERNAL_ERROR);
+    }
   }
 
   get #open(): boolean {

@@ -163,10 +163,9 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       this.#identified(identity);
       return;
     }
-    identity.then(
-      (found) => this.#identified(found),
-      () => this.#answer(internalError),
-    );
+    identity
+      .then((found) => this.#identified(found))
+      .then(undefined, () => this.#answer(internalError));
   }
 
   // What the pool tells

@@ -123,7 +123,10 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
     });
     stream.on("close", () => this.#closed());
     if (!this.request.endStream) {
-      stream.on("wantTrailers", () => stream.sendTrailers(this.#trailers));
+      stream.on("wantTrailers", () => {
+        // Bun asks for those of a stream that is destroyed, too.
+        if (!stream.destroyed) stream.sendTrailers(this.#trailers);
+      });
     }
   }
 
