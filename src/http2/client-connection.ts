@@ -150,6 +150,9 @@ export class Http2ClientConnection {
     const { initialWindowSize = 262_144, maxHeaderListSize = 65_536 } = settings;
     this.#session = connect(options.origin, {
       createConnection: () => this.#tap,
+      // Content of all streams on its way. From 10 MB on, by default, Bun would end the connection with
+      // PROTOCOL_ERROR, for whoever is on it; windows and the writers' high-water marks bound it.
+      maxSessionMemory: 4_000,
       settings: { enablePush: false, initialWindowSize, maxHeaderListSize },
     });
     tameSession(this.#session);
