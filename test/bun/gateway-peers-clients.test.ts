@@ -46,11 +46,8 @@ afterAll(async () => {
 /** A test of a gateway in front of our origin, on each runtime. */
 function through(name: string, body: (gateway: PeerGateway) => Promise<void>): void {
   for (const runtime of runtimes) {
-    test(
-      `${name}, on ${runtime}`,
-      () => withGateway(runtime, files, { scheme: "https", port: origin.port }, body),
-      slow,
-    );
+    const run = () => withGateway(runtime, files, { scheme: "https", port: origin.port }, body);
+    describe(`on ${runtime}`, () => test(name, run, slow));
   }
 }
 
@@ -68,7 +65,9 @@ function scripted(
       await raw.close();
     }
   };
-  for (const runtime of runtimes) test(`${name}, on ${runtime}`, () => withOrigin(runtime), slow);
+  for (const runtime of runtimes) {
+    describe(`on ${runtime}`, () => test(name, () => withOrigin(runtime), slow));
+  }
 }
 
 if (curl !== undefined) describe("curl", () => curlSuite(curl));

@@ -18,8 +18,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Host and port of RFC 3986, without user information, and nothing a path begins with. */
 const authorityForm = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]+)(?::[0-9]{0,5})?$/;
 
-/** No control characters, no space, nothing outside ASCII. */
-const pathForm = /^[\x21-\x7e]+$/;
+/** No control characters, no space, nothing outside ASCII, and no fragment (RFC 9113 §8.3.1). */
+const pathForm = /^[\x21\x22\x24-\x7e]+$/;
 
 const digits = /^[0-9]{1,15}$/;
 
