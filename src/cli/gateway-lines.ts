@@ -5,6 +5,7 @@
  */
 
 import { relative } from "node:path";
+import process from "node:process";
 import type { ClientRule, Gateway, GatewayConfig, OriginConfig } from "../gateway/mod.ts";
 import { resultStyle } from "./terminal.ts";
 
@@ -29,6 +30,8 @@ export function gatewayLines(
     clientLine(config.client),
     ...(config.fleet === undefined ? [] : ["BLOCK and LIMIT are shared with other processes"]),
     ...(adminUrl === undefined ? [] : [`page at ${style.bold(`${adminUrl}/`)}`]),
+    // npm and other launchers do not pass SIGHUP on, so it has to go to this process.
+    `reload with kill -HUP ${process.pid}, end in order with kill -TERM ${process.pid}`,
     ...urls.slice(0, 1).map((url) => {
       const trust = developmentCertificate === undefined ? "" : `--cacert ${pem} `;
       return `try it: curl ${url.startsWith("https:") ? trust : "--http2-prior-knowledge "}${url}/`;
