@@ -29,6 +29,8 @@ export interface ExchangeConnection {
   resetStream(exchange: Exchange, code: number): void;
   /** The stream is over at our side, whatever the wire has said. */
   release(exchange: Exchange): void;
+  /** The runtime has let go of the stream, perhaps long after it was over on the wire. */
+  freed(): void;
 }
 
 /** What a request tells while it waits. */
@@ -204,6 +206,7 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
 
   #closed(): void {
     this.#connection?.release(this);
+    this.#connection?.freed();
     this.#fail();
   }
 

@@ -34,6 +34,8 @@ export interface ConnectionOwner {
   settled(connection: OriginConnection): void;
   /** A request of the client has ended on it. */
   ended(connection: OriginConnection, client: GatewayClient): void;
+  /** It had no room although nothing on the wire said so, and has some now. */
+  roomAgain(): void;
   /** GROUP_CONTROL had an effect beyond the connection. */
   controlled(connection: OriginConnection, effect: GroupEffect<GatewayClient>): void;
   /** It takes no requests any more and has none. */
@@ -49,8 +51,11 @@ export interface Purpose {
   readonly need: unknown;
 }
 
+/** How long a connection is taken for full that is so for the runtime alone, in milliseconds. */
+const FULL_PAUSE = 50;
+
 /** What became of an attempt to place a request here. */
-export type Attempt = Placing | { readonly placed: false; readonly because: "unsendable" };
+export type Attempt = Placing | { readonly placed: false; readonly because: "unsendable" | "full" };
 
 export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   readonly id: string;
@@ -73,6 +78,8 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   #capacity: number;
   #settled = false;
   #streams = 0;
+  /** Whether the runtime takes no more streams than there are. */
+  #full = false;
   #requests = 0;
   /** The request whose HEADERS are being handed over: some runtimes send them within that call. */
   #opening: Exchange | undefined;
@@ -111,7 +118,7 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
 
   /** Whether a stream can be opened on it now. */
   get hasRoom(): boolean {
-    return this.#streams < this.#capacity && this.active;
+    return this.#streams < this.#capacity && this.active && !this.#full;
   }
 
   /** How many streams can be open at a time, by the origin's limit and ours. */
@@ -187,6 +194,10 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
         this.retire("closed");
         return { placed: false, because: "not-active" };
       }
+      if (error instanceof Http2CallError && error.code === "FULL") {
+        this.#isFull();
+        return { placed: false, because: "full" };
+      }
       return { placed: false, because: "unsendable" };
     } finally {
       this.#opening = undefined;
@@ -198,6 +209,21 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     this.#map.place(exchange, this.id, opened.id);
     if (this.#requests >= this.#context.limits.requestsPerConnection) this.retire("used up");
     return placing;
+  }
+
+  /**
+   * Bun counts responses that are whole on the wire, and that a slow client has not read yet, against the
+   * origin's limit of streams. There is room again when one of them was read, or its client has left.
+   */
+  #isFull(): void {
+    this.#full = true;
+    this.#context.clock.after(FULL_PAUSE, () => this.freed());
+  }
+
+  freed(): void {
+    if (!this.#full) return;
+    this.#full = false;
+    this.#owner.roomAgain();
   }
 
   resetStream(exchange: Exchange, code: number): void {

@@ -137,6 +137,10 @@ export class OriginPool implements ConnectionSetOwner {
     this.#connections.settled(connection);
   }
 
+  roomAgain(): void {
+    if (this.#queue.size > 0) this.#schedule();
+  }
+
   ended(_connection: OriginConnection, client: GatewayClient): void {
     const left = (this.#inProgress.get(client) ?? 0) - 1;
     if (left > 0) this.#inProgress.set(client, left);
