@@ -51,13 +51,16 @@ export function clientIdentifier(rule: ClientRule, now: () => number = Date.now)
   }
 }
 
-/** By a field that a front has set, and that clients cannot reach. */
+/**
+ * By a field that a front has set, and that clients cannot reach. Lines are joined by commas, so that
+ * a value with one may be two lines: whoever wrote which, a client could then choose its name.
+ */
 function byHeader(field: string): Identify {
   return (fields) => {
     const value = fields[field];
     if (value === undefined) return undefined;
     const name = String(value);
-    if (name === "" || name.length > longestName) return undefined;
+    if (name === "" || name.length > longestName || name.includes(",")) return undefined;
     return { key: `header:${name}`, name };
   };
 }

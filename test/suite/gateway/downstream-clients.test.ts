@@ -77,6 +77,8 @@ describe("whose request it is", () => {
     assert.equal(byHeader({}), undefined);
     assert.equal(byHeader({ "x-user": "" }), undefined);
     assert.equal(byHeader({ "x-user": "a".repeat(1_025) }), undefined);
+    // Two lines, joined: one is the front's, and nothing tells which.
+    assert.equal(byHeader({ "x-user": "a, b" }), undefined);
   });
 
   test("is never what its Client-Group says [CG-SEC-4]", () => {

@@ -50,6 +50,7 @@ describe("the head of a request on HTTP/2", () => {
     assert.equal(http2({ ":authority": "api.example/x" }), 400);
     assert.equal(http2({ ":path": "x" }), 400);
     assert.equal(http2({ ":path": "/a b" }), 400);
+    assert.equal(http2({ ":path": "/?f#frag" }), 400);
     assert.equal(http2({ ":path": "*" }), 400);
     assert.equal(typeof http2({ ":path": "*", ":method": "OPTIONS" }), "object");
     assert.equal(http2({ ":method": "G T" }), 400);
