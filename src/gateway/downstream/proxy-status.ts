@@ -28,18 +28,13 @@ export type ProxyError =
   | "tls_protocol_error";
 
 /**
- * The member of this gateway, after those of proxies nearer to the origin (RFC 9209 §2, K02).
+ * The field of a response that is this gateway's own (RFC 9209 §2, K02). One that came with a response of
+ * the origin's side is passed on as it is.
  *
- * @param before value of the field as it came, if it did
  * @param details for people; ASCII, and nothing that a client or an origin has said
  */
-export function proxyStatus(
-  error: ProxyError,
-  details?: string,
-  before?: string | readonly string[] | number,
-): string {
+export function proxyStatus(error: ProxyError, details?: string): string {
   const parameters = new Map<string, string | Token>([["error", new Token(error)]]);
   if (details !== undefined) parameters.set("details", details);
-  const member = serializeItem([new Token(PSEUDONYM), parameters]);
-  return before === undefined || before === "" ? member : `${before}, ${member}`;
+  return serializeItem([new Token(PSEUDONYM), parameters]);
 }
