@@ -31,6 +31,7 @@ import {
 } from "./frame.ts";
 import { FrameOrder, type Role } from "./frame-rules.ts";
 import { type Disposition, FrameScanner } from "./frame-scanner.ts";
+import { GatheredWrites } from "./gathered-writes.ts";
 import { StreamLedger } from "./stream-ledger.ts";
 
 /** What is told of a connection: synchronously, in wire order, before node:http2 sees the bytes. */
@@ -92,6 +93,7 @@ interface Silenced {
 
 export class FrameTap extends Duplex {
   readonly #socket: Duplex;
+  readonly #writes: GatheredWrites;
   readonly #role: Role;
   readonly #handler: TapHandler;
   readonly #groupControl: number;
@@ -131,6 +133,7 @@ export class FrameTap extends Duplex {
   constructor({ socket, role, handler, groupControl, firstSettings }: FrameTapOptions) {
     super({ highWaterMark: 65_536 });
     this.#socket = socket;
+    this.#writes = new GatheredWrites(socket);
     this.#role = role;
     this.#handler = handler;
     this.#groupControl = groupControl;
@@ -247,6 +250,7 @@ export class FrameTap extends Duplex {
   /** Ends the connection at once. */
   abort(): void {
     this.#conclude();
+    this.#writes.flush();
     this.#socket.destroy();
   }
 
@@ -315,6 +319,7 @@ export class FrameTap extends Duplex {
     if (this.#ended) return;
     this.#ended = true;
     this.#leaveAfter(flushTime);
+    this.#writes.flush();
     this.#socket.end(() => this.#leaveAfter(lingerTime));
     this.#written?.();
   }
@@ -357,7 +362,7 @@ export class FrameTap extends Duplex {
   }
 
   #toSocket(bytes: Uint8Array): void {
-    if (!this.#ended && !this.#socket.write(bytes)) this.#blocked = true;
+    if (!this.#ended && !this.#writes.write(bytes)) this.#blocked = true;
   }
 
   #toReader(bytes: Uint8Array): void {
