@@ -25,6 +25,7 @@ import { FrameTap } from "../../src/http2/frame-tap.ts";
 /** As the gateway's defaults are. */
 const streamsPerConnection = 100;
 const initialWindowSize = 256 * 1024;
+const connectionWindow = 16 * 2 ** 20;
 
 const [port, certificateFile, keyFile, authorityFile, origin, kind] = process.argv.slice(2) as [
   string,
@@ -86,6 +87,11 @@ function dial(): ClientHttp2Session {
 function take(): Shared {
   for (const shared of pool) if (shared.streams < streamsPerConnection) return shared;
   const session = dial();
+  session.once("connect", () => {
+    session.setLocalWindowSize(connectionWindow);
+    // Bun takes the connection's window for that of each stream, until told again.
+    session.settings({ enablePush: false, initialWindowSize });
+  });
   const shared = { session, streams: 0 };
   const leave = () => pool.delete(shared);
   session.on("goaway", leave).on("close", leave).on("error", leave);
