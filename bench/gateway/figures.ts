@@ -86,7 +86,7 @@ export function compared(
   return {
     area,
     runtime,
-    what: `${scenario}: against ${base}`,
+    what: `${scenario}: ${subject} against ${base}`,
     ratio,
     ...(least === undefined ? informs : { budget: budget as string, met: ratio >= least }),
     detail: ratios.map((one) => one.toFixed(2)).join(", "),

@@ -1,9 +1,10 @@
 /**
  * The least that an HTTP/2 reverse proxy over node:http2 does: HTTP/2 in over TLS, pipes, HTTP/2 out on
  * connections that all clients share. No rules, no retries: what the runtime itself costs; and, with a
- * tap under each of the same connections, what the tap costs.
+ * tap under each of the same connections, what the tap costs; an empty Duplex in its place says how much
+ * of that is the runtime's.
  *
- * Arguments: port, certificate file, key file, authority file, origin (`https://…`), `untapped` or `tapped`.
+ * Arguments: port, certificate file, key file, authority file, origin (`https://…`), `untapped`, `piped` or `tapped`.
  */
 
 import { readFileSync } from "node:fs";
@@ -17,7 +18,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import process from "node:process";
-import type { Duplex } from "node:stream";
+import { Duplex } from "node:stream";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import type { Role } from "../../src/http2/frame-rules.ts";
 import { FrameTap } from "../../src/http2/frame-tap.ts";
@@ -33,7 +34,7 @@ const [port, certificateFile, keyFile, authorityFile, origin, kind] = process.ar
   string,
   string,
   string,
-  "untapped" | "tapped",
+  "untapped" | "piped" | "tapped",
 ];
 const cert = readFileSync(certificateFile, "utf8");
 const key = readFileSync(keyFile, "utf8");
@@ -46,6 +47,39 @@ interface Shared {
 }
 
 const pool = new Set<Shared>();
+
+/** What any Duplex costs in the place of the runtime's own socket. */
+function piped(socket: Duplex): Duplex {
+  let goOn: (() => void) | undefined;
+  const pipe = new Duplex({
+    highWaterMark: 65_536,
+    read: () => void socket.resume(),
+    write: (chunk, _encoding, done) => {
+      if (socket.write(chunk)) done();
+      else goOn = done;
+    },
+    final: (done) => void socket.end(done),
+    destroy: (_error, done) => {
+      socket.destroy();
+      done(null);
+    },
+  });
+  socket.on("data", (chunk) => {
+    if (!pipe.push(chunk)) socket.pause();
+  });
+  socket.on("drain", () => {
+    const done = goOn;
+    goOn = undefined;
+    done?.();
+  });
+  socket.on("end", () => pipe.push(null));
+  socket.on("error", () => {});
+  socket.on("close", () => pipe.destroy());
+  return pipe;
+}
+
+const between = (socket: Duplex, role: Role) =>
+  kind === "tapped" ? tapped(socket, role) : piped(socket);
 
 /** A tap that lets everything through; its listener does nothing, as for most frames ours does. */
 function tapped(socket: Duplex, role: Role): FrameTap {
@@ -80,7 +114,7 @@ function dial(): ClientHttp2Session {
     port: Number(port),
     ALPNProtocols: ["h2"],
   });
-  return connect(origin, { settings, createConnection: () => tapped(socket, "client") });
+  return connect(origin, { settings, createConnection: () => between(socket, "client") });
 }
 
 /** A connection with room for one more stream; a new one where there is none. */
@@ -132,7 +166,7 @@ function listen(): void {
   server.on("stream", forward);
   server.on("sessionError", () => {});
   createTlsServer({ cert, key, ALPNProtocols: ["h2"] }, (socket) => {
-    server.emit("connection", tapped(socket, "server"));
+    server.emit("connection", between(socket, "server"));
   }).listen(Number(port), "127.0.0.1");
 }
 

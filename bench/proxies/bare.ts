@@ -10,8 +10,8 @@ export const runtimes: Readonly<Record<Runtime, readonly string[]>> = {
   Deno: [deno, "run", "-A", "--quiet"],
 };
 
-/** A bare node:http2 proxy, as it is or with a FrameTap under each of its connections. */
-export function bare(runtime: Runtime, kind: "untapped" | "tapped"): ReverseProxy {
+/** A bare node:http2 proxy, as it is, or with a FrameTap or an empty Duplex under each of its connections. */
+export function bare(runtime: Runtime, kind: "untapped" | "piped" | "tapped"): ReverseProxy {
   return {
     name: `node:http2 ${kind}, ${runtime}`,
     missing: () => undefined,
