@@ -27,7 +27,7 @@ export interface Measured {
 }
 
 /** Beyond its own time, in seconds: 10,000 connections take theirs to close. */
-const patience = 60;
+const patience = 15;
 
 /** Gives `load` to 127.0.0.1:`port`, and what came of it. */
 export async function h2load(port: number, load: Load, directory: string): Promise<Measured> {
@@ -49,6 +49,9 @@ export async function h2load(port: number, load: Load, directory: string): Promi
   const counts = running
     .output()
     .match(/requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded, (\d+) failed/);
+  if (counts === null && status === 137) {
+    throw new Error(`not all of ${load.connections} connections could be opened and ended in time`);
+  }
   if (counts === null) throw new Error(`h2load ended with ${status}:\n${running.output()}`);
   const succeeded = Number(counts[1]);
   return {
