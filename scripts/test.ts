@@ -19,9 +19,39 @@ const root = join(import.meta.dir, "..");
 const bun = process.execPath;
 const deno = findDeno() ?? "deno";
 
+/** The process groups of the runners at work. They are their own, so that a Ctrl-C has to be told. */
+const running = new Set<number>();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    for (const leader of running) endGroup(leader);
+    process.exit(1);
+  });
+}
+
+/**
+ * Milliseconds without a line of output after which a runner is taken to hang: several times what
+ * the runners themselves allow a single test.
+ */
+const silence = 300_000;
+
+/** Milliseconds in which what a runner printed is to arrive after it ended. */
+const afterwards = 5_000;
+
+/** Ends a runner and whatever its tests left running: they are one process group. */
+function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, "SIGKILL");
+  } catch (error) {
+    // Nobody of the group is left: the way it should be.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
 /**
  * Runs a test runner and reads the counts off its summary. What it prints is shown as it comes, or,
- * for a `quiet` run, at its end and only where something failed.
+ * for a `quiet` run, at its end and only where something failed. A runner that falls silent is
+ * ended and has failed; a process that its tests left behind, with the output still in its hands,
+ * is ended too and cannot keep the run waiting.
  */
 async function run(
   title: string,
@@ -36,22 +66,40 @@ async function run(
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
+    detached: true,
     env: { ...process.env, ...environment, NO_COLOR: "1" },
   });
+  running.add(child.pid);
   let output = "";
+  let hung = false;
+  const giveUp = () => {
+    hung = true;
+    endGroup(child.pid);
+  };
+  let watch = setTimeout(giveUp, silence);
   const show = async (stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream) => {
     const decoder = new TextDecoder();
     for await (const chunk of stream) {
+      clearTimeout(watch);
+      watch = setTimeout(giveUp, silence);
       output += decoder.decode(chunk, { stream: true });
       if (!quiet) to.write(chunk);
     }
   };
-  await Promise.all([show(child.stdout, process.stdout), show(child.stderr, process.stderr)]);
+  const shown = Promise.all([
+    show(child.stdout, process.stdout),
+    show(child.stderr, process.stderr),
+  ]);
   const status = await child.exited;
+  await Promise.race([shown, Bun.sleep(afterwards)]);
+  clearTimeout(watch);
+  endGroup(child.pid);
+  running.delete(child.pid);
   const counts = read(output) ?? { passed: 0, failed: 0 };
-  // A runner that died, or failed outside any test, failed once more than it says.
   if (quiet) console.log(`\n== ${title}: ${counts.passed} passed, ${counts.failed} failed`);
   if (quiet && status !== 0) process.stdout.write(output);
+  if (hung) console.log(`\n== ${title}: ended after ${silence / 1000} s without a line`);
+  // A runner that died, or failed outside any test, failed once more than it says.
   const silent = (status !== 0 && counts.failed === 0) || counts.passed + counts.failed === 0;
   return silent ? { passed: counts.passed, failed: counts.failed + 1 } : counts;
 }
