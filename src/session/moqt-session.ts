@@ -310,7 +310,9 @@ export class MoqtSession {
       case "requestGoaway":
         return this.#requests.get(event.request)?.onGoaway?.(event);
       case "requestFinished":
-        return event.over && this.#finalise(event.request, finished);
+        return event.over
+          ? this.#finalise(event.request, finished)
+          : this.#requests.get(event.request)?.onFinish?.();
       case "requestCancelled":
         return this.#finalise(event.request, cancelled(event));
       case "goaway":

@@ -62,6 +62,8 @@ export interface SessionRequest {
   onMessage: ((message: RequestNews, tokens: readonly TokenValue[]) => void) | undefined;
   /** The peer wants the request to be made elsewhere. */
   onGoaway: ((goaway: RequestGoaway) => void) | undefined;
+  /** The peer sends no more messages, although this direction is open (FIN). */
+  onFinish: (() => void) | undefined;
   /**
    * Answers the request or an update of it, the oldest unanswered one, or tells news of it. FIN
    * goes with a message that has to be the last. Does nothing once the request is over.
@@ -82,8 +84,12 @@ export interface SessionRequest {
   goaway(details: GoawayDetails): void;
   /** Ends this direction: no message follows. */
   finish(): void;
-  /** Gives the request up, in both directions. */
-  cancel(code?: StreamResetName): void;
+  /**
+   * Gives the request up, in both directions.
+   *
+   * @param code default CANCELLED; a number where it is that of somebody else, passed on
+   */
+  cancel(code?: StreamResetName | bigint): void;
 }
 
 /** A request of the peer. It is owed one answer: `send` what grants it, or `refuse` it. */
@@ -115,7 +121,7 @@ export interface RequestCommands {
   update(handle: RequestHandle, parameters: readonly MessageParameter[]): void;
   goaway(handle: RequestHandle, details: GoawayDetails): void;
   finish(handle: RequestHandle): void;
-  cancel(handle: RequestHandle, code: StreamResetName): void;
+  cancel(handle: RequestHandle, code: StreamResetName | bigint): void;
 }
 
 type RequestMessageEvent = Extract<SessionEvent, { readonly type: "requestMessage" }>;
@@ -128,6 +134,7 @@ export class TrackedRequest implements IncomingRequest, OutgoingRequest {
   readonly tokens: readonly TokenValue[];
   onMessage: SessionRequest["onMessage"] = undefined;
   onGoaway: SessionRequest["onGoaway"] = undefined;
+  onFinish: SessionRequest["onFinish"] = undefined;
   readonly #handle: RequestHandle;
   readonly #commands: RequestCommands;
   #end: RequestEnd | undefined;
@@ -192,7 +199,7 @@ export class TrackedRequest implements IncomingRequest, OutgoingRequest {
     this.#commands.finish(this.#handle);
   }
 
-  cancel(code: StreamResetName = "CANCELLED"): void {
+  cancel(code: StreamResetName | bigint = "CANCELLED"): void {
     this.#commands.cancel(this.#handle, code);
   }
 

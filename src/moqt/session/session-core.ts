@@ -290,8 +290,12 @@ export class SessionCore {
     return this.#command(request, now, (stream) => this.#sender.finish(stream));
   }
 
-  /** Ends a request, of either end, at once. No event follows. */
-  cancel(request: RequestHandle, code: StreamResetName, now: number): readonly Action[] {
+  /**
+   * Ends a request, of either end, at once. No event follows.
+   *
+   * @param code a number where it is that of somebody else, passed on
+   */
+  cancel(request: RequestHandle, code: StreamResetName | bigint, now: number): readonly Action[] {
     return this.#command(request, now, (stream) => this.#table.abort(stream, code));
   }
 
