@@ -24,4 +24,10 @@ export type {
 } from "./placement.ts";
 export { isReserved } from "./reserved.ts";
 export { jitteredRetryInterval } from "./retry.ts";
-export { type CacheCounts, matchRoute, type RoutingTable, routingTable } from "./table.ts";
+export {
+  type CacheCounts,
+  matchRoute,
+  type RoutingTable,
+  routingTable,
+  withHealth,
+} from "./table.ts";

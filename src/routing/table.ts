@@ -1,6 +1,6 @@
 import { toHex } from "../bytes.ts";
 import type { TrackNamespace } from "../moqt/mod.ts";
-import type { Relay, Route, Snapshot } from "../snapshot/mod.ts";
+import type { Health, Relay, Route, Snapshot } from "../snapshot/mod.ts";
 import { CompiledHashedRoute, type CompiledRoute, CompiledStaticRoute } from "./compiled-route.ts";
 import { DecisionCache } from "./decision-cache.ts";
 import { PrefixTree } from "./prefix-tree.ts";
@@ -13,28 +13,40 @@ export interface CacheCounts {
 
 /** The Routing Table of one snapshot: routes by prefix, relays by RID, decisions already made. */
 export class RoutingTable {
+  readonly #snapshot: Snapshot;
   /** By RID, in hexadecimal. */
   readonly #targets = new Map<string, RelayTarget>();
-  readonly #routes = new PrefixTree<CompiledRoute>();
+  /** The place of each route in the snapshot, by its prefix. */
+  readonly #places: PrefixTree<number>;
+  /** Made when the first request comes for each, in the order of the snapshot. */
+  readonly #compiled: (CompiledRoute | undefined)[];
   readonly #decisions = new DecisionCache<Selection>();
 
-  constructor(snapshot: Snapshot) {
+  /** @param twin a table of the same routes, whose prefixes are shared */
+  constructor(snapshot: Snapshot, twin?: RoutingTable) {
+    this.#snapshot = snapshot;
     for (const relay of snapshot.relays) {
       this.#targets.set(toHex(relay.rid), new RelayTarget(relay));
     }
-    const targetOf = (rid: Uint8Array) => this.#target(rid);
-    for (const route of snapshot.routes) {
-      const compiled =
-        route.kind === "static"
-          ? new CompiledStaticRoute(route, targetOf(route.rid))
-          : new CompiledHashedRoute(route, targetOf, this.#decisions);
-      this.#routes.set(route.prefix, compiled);
-    }
+    this.#places = twin === undefined ? placesOf(snapshot) : twin.#places;
+    this.#compiled = new Array(snapshot.routes.length);
   }
 
   /** The route with the longest prefix of `namespace`. Health plays no part (LB-S9, LB-S16). */
   match(namespace: TrackNamespace): CompiledRoute | undefined {
-    return this.#routes.longestMatch(namespace);
+    const place = this.#places.longestMatch(namespace);
+    if (place === undefined) return undefined;
+    return this.#compiled[place] ?? this.#compile(place);
+  }
+
+  #compile(place: number): CompiledRoute {
+    const route = this.#snapshot.routes[place] as Route;
+    const compiled =
+      route.kind === "static"
+        ? new CompiledStaticRoute(route, this.#target(route.rid))
+        : new CompiledHashedRoute(route, (rid) => this.#target(rid), this.#decisions);
+    this.#compiled[place] = compiled;
+    return compiled;
   }
 
   /** How often a selection was remembered, and how often it had to be made. */
@@ -55,6 +67,12 @@ export class RoutingTable {
   }
 }
 
+function placesOf({ routes }: Snapshot): PrefixTree<number> {
+  const places = new PrefixTree<number>();
+  for (const [place, { prefix }] of routes.entries()) places.set(prefix, place);
+  return places;
+}
+
 const tables = new WeakMap<Snapshot, RoutingTable>();
 
 /**
@@ -68,6 +86,22 @@ export function routingTable(snapshot: Snapshot): RoutingTable {
     tables.set(snapshot, table);
   }
   return table;
+}
+
+/**
+ * `snapshot` with other health states, everything else being the same. Its routing table shares the
+ * prefixes of that of `snapshot`: what it costs grows with the relays, hardly with the routes.
+ *
+ * @param health by RID in lower-case hexadecimal; relays that it does not name keep theirs
+ */
+export function withHealth(snapshot: Snapshot, health: ReadonlyMap<string, Health>): Snapshot {
+  const relays = snapshot.relays.map((relay) => {
+    const state = health.get(toHex(relay.rid));
+    return state === undefined ? relay : { ...relay, health: state };
+  });
+  const changed = { ...snapshot, relays };
+  tables.set(changed, new RoutingTable(changed, routingTable(snapshot)));
+  return changed;
 }
 
 /**
