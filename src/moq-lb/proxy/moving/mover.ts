@@ -8,7 +8,7 @@
 import type { Clock, RequestGoaway } from "../../../session/mod.ts";
 import type { ActiveSnapshot } from "../../../snapshot/mod.ts";
 import type { Mapping } from "../mapping.ts";
-import { type Backend, BackendFailure } from "../relays/backend.ts";
+import type { Backend } from "../relays/backend.ts";
 import { healthOf, isRemapped } from "./displacement.ts";
 
 /** Where the table sends a request now. */
@@ -34,7 +34,7 @@ export interface MoverContext {
    * now (LB-S99).
    */
   readonly place: (mapping: Mapping) => Destination | undefined;
-  /** The session to that relay, opened where there is none. @throws BackendFailure */
+  /** The session to that relay, opened where there is none. */
   readonly backendTo: (destination: Destination) => Backend;
   /** A displaced request has left its relay, or is about to. */
   readonly onMove?: (event: MoveEvent) => void;
@@ -272,7 +272,7 @@ export class Mover {
     departure.isMoving = true;
     const from = mapping.backend.rid;
     const stays = this.#isAt(mapping, to);
-    const result = await this.#attempt(mapping, to);
+    const result = await mapping.reissue(this.#context.backendTo(to));
     departure.isMoving = false;
     // Its deadline has passed meanwhile, or its client has let go of it.
     if (this.#isClosed || this.#departures.get(mapping) !== departure) return;
@@ -298,15 +298,6 @@ export class Mover {
         break;
     }
     this.#schedule();
-  }
-
-  async #attempt(mapping: Mapping, to: Destination) {
-    try {
-      return await mapping.reissue(this.#context.backendTo(to));
-    } catch (error) {
-      if (error instanceof BackendFailure) return "unreachable";
-      throw error;
-    }
   }
 
   /** The relay that a request has come to may have failed while it was on its way. */
