@@ -20,6 +20,11 @@ export interface GroupGate {
 export interface Source {
   /** Streams that this source has begun, held and dropped ones included. */
   readonly streams: bigint;
+  /**
+   * Resolves when that many streams have begun from it, as a PUBLISH_DONE says: late ones are still
+   * to be delivered (LB-PMAP-14). Never, where streams were reset before their header arrived.
+   */
+  begun(count: bigint): Promise<void>;
   /** Asks the gate again about what is held, and about streams under way: those to drop are cut. */
   reconsider(): void;
   /**

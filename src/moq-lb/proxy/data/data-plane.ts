@@ -1,0 +1,67 @@
+/**
+ * The data plane of one client session: finds for each stream and datagram whose it is.
+ *
+ * @module
+ */
+
+import type { ObjectDatagram } from "../../../moqt/mod.ts";
+import type { IncomingDataStream, MoqtSession } from "../../../session/mod.ts";
+import { noCounts } from "./counts.ts";
+import type { DataCounts, DataPlane, Delivery } from "./delivery.ts";
+import { Leg, type LegContext } from "./leg.ts";
+import { SubscriberDelivery } from "./subscriber-delivery.ts";
+
+export interface DataPlaneOptions extends Pick<LegContext, "clock" | "limits"> {
+  /** Every other session is one to a relay. */
+  readonly clientSession: MoqtSession;
+}
+
+/** A data plane that carries nothing yet. */
+export function createDataPlane(options: DataPlaneOptions): DataPlane {
+  return new ObjectForwarding(options);
+}
+
+class ObjectForwarding implements DataPlane {
+  readonly #client: MoqtSession;
+  readonly #context: LegContext;
+  /** A session that is over may still be named by who did not hear of that. */
+  readonly #legs = new WeakMap<MoqtSession, Leg>();
+
+  constructor({ clientSession, clock, limits }: DataPlaneOptions) {
+    this.#client = clientSession;
+    this.#context = { clock, limits, counts: noCounts() };
+  }
+
+  get counts(): DataCounts {
+    return this.#context.counts;
+  }
+
+  deliver(subscriber: MoqtSession, alias?: bigint): Delivery {
+    return new SubscriberDelivery(this.#leg(subscriber), alias, this.#leg);
+  }
+
+  expect(session: MoqtSession): () => void {
+    return this.#leg(session).expect();
+  }
+
+  onDataStream(session: MoqtSession, stream: IncomingDataStream): void {
+    this.#leg(session).onDataStream(stream);
+  }
+
+  onDatagram(session: MoqtSession, datagram: ObjectDatagram, bytes: Uint8Array): void {
+    this.#leg(session).onDatagram(datagram, bytes);
+  }
+
+  forget(session: MoqtSession): void {
+    this.#leg(session).end();
+  }
+
+  readonly #leg = (session: MoqtSession): Leg => {
+    const known = this.#legs.get(session);
+    if (known !== undefined) return known;
+    const direction = session === this.#client ? "toClient" : "toRelay";
+    const leg = new Leg(session, direction, this.#context);
+    this.#legs.set(session, leg);
+    return leg;
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * The subscriber's leg of one subscription.
+ *
+ * @module
+ */
+
+import type { MoqtSession } from "../../../session/mod.ts";
+import type { Delivery, GroupGate, Source } from "./delivery.ts";
+import type { IdKind, Leg } from "./leg.ts";
+import type { Attachment, ObjectStream, Subscriber } from "./outlet.ts";
+import { QuietWaiters } from "./quiet.ts";
+import { TrackSource } from "./source.ts";
+
+export class SubscriberDelivery implements Delivery, Subscriber {
+  readonly leg: Leg;
+  readonly #alias: bigint | undefined;
+  readonly #legOf: (session: MoqtSession) => Leg;
+  /** Those that can begin something. */
+  readonly #sources = new Set<Attachment>();
+  readonly #flows = new Set<ObjectStream>();
+  readonly #waiters = new QuietWaiters();
+  #streams = 0;
+  #largestGroup: bigint | undefined;
+  #isOver: boolean;
+
+  /** @param legOf finds the leg of a publisher's session */
+  constructor(leg: Leg, alias: bigint | undefined, legOf: (session: MoqtSession) => Leg) {
+    this.leg = leg;
+    this.#alias = alias;
+    this.#legOf = legOf;
+    this.#isOver = leg.isOver;
+    if (!this.#isOver) leg.deliveries.add(this);
+  }
+
+  get streams(): bigint {
+    return BigInt(this.#streams);
+  }
+
+  get largestGroup(): bigint | undefined {
+    return this.#largestGroup;
+  }
+
+  attach(session: MoqtSession, alias: bigint, gate?: GroupGate): Source {
+    if (this.#alias === undefined) throw new TypeError("this subscriber has no Track Alias");
+    return this.#attach("track", session, { theirs: alias, ours: this.#alias, gate });
+  }
+
+  attachFetch(session: MoqtSession, requestId: bigint, ownRequestId: bigint): Source {
+    const ids = { theirs: requestId, ours: ownRequestId, gate: undefined };
+    return this.#attach("fetch", session, ids);
+  }
+
+  quiet(): Promise<void> {
+    return this.#waiters.until(() => ![...this.#flows].some(({ isUnderWay }) => isUnderWay));
+  }
+
+  cut(code: bigint, groupId?: bigint): void {
+    for (const flow of [...this.#flows]) {
+      const isBelow =
+        groupId === undefined || (flow.groupId !== undefined && flow.groupId < groupId);
+      if (isBelow && flow.isUnderWay) flow.leave(({ delivery }) => delivery === this, code);
+    }
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.leg.deliveries.delete(this);
+    for (const source of [...this.#sources]) source.detach();
+  }
+
+  add(stream: ObjectStream): void {
+    this.#flows.add(stream);
+  }
+
+  delete(stream: ObjectStream): void {
+    this.#flows.delete(stream);
+    this.check();
+  }
+
+  opened(): void {
+    this.#streams++;
+  }
+
+  reached(groupId: bigint): void {
+    if (this.#largestGroup === undefined || groupId > this.#largestGroup) {
+      this.#largestGroup = groupId;
+    }
+  }
+
+  forget(attachment: Attachment): void {
+    this.#sources.delete(attachment);
+  }
+
+  check(): void {
+    this.#waiters.check();
+  }
+
+  #attach(
+    kind: IdKind,
+    session: MoqtSession,
+    ids: { theirs: bigint; ours: bigint; gate: GroupGate | undefined },
+  ): Source {
+    const publisher = this.#legOf(session);
+    const source = new TrackSource({ delivery: this, publisher, kind, ...ids });
+    if (this.#isOver) return source;
+    this.#sources.add(source);
+    publisher.attach(kind, ids.theirs, source);
+    return source;
+  }
+}
