@@ -22,6 +22,8 @@ export type QuicErrorCode =
   | "WRONG_DIRECTION"
   /** The connection could not be made: refused, timed out, no common protocol. */
   | "CONNECT_FAILED"
+  /** The cause of that where the server was reached and speaks none of what was offered. */
+  | "NO_COMMON_PROTOCOL"
   /** The peer's certificate is none that the options accept. */
   | "CERTIFICATE_REFUSED"
   /** A certificate or key that cannot be read or used. */
@@ -94,4 +96,13 @@ export function abandoned(what: "read" | "write"): QuicError {
 /** Writing after FIN. */
 export function ended(): QuicError {
   return new QuicError("STREAM_ENDED", "cannot write after the end of the stream");
+}
+
+/** TLS alert no_application_protocol (RFC 7301 §3.2). */
+export const NO_APPLICATION_PROTOCOL = 120n;
+
+/** What a failure to connect is caused by where the server speaks none of what was offered. */
+export function noCommonProtocol(cause?: unknown): QuicError {
+  const message = "the server speaks none of the protocols that were offered";
+  return new QuicError("NO_COMMON_PROTOCOL", message, { cause });
 }

@@ -335,6 +335,7 @@ export class MoqtSession {
     const request = this.#requests.get(handle);
     this.#requests.delete(handle);
     request?.finalise(end);
+    if (request !== undefined && this.#requests.size === 0) this.#options.onIdle?.();
   }
 
   #dataStream({

@@ -39,6 +39,8 @@ export interface SessionHandlers {
   readonly onDatagram?: (datagram: ObjectDatagram, bytes: Uint8Array) => void;
   /** The peer means to close the session. */
   readonly onGoaway?: (goaway: SessionGoaway) => void;
+  /** The last request that was open, of either end, is over. */
+  readonly onIdle?: () => void;
   /** Told of what a handler, or this code, threw. What it throws itself is dropped. */
   readonly onFault?: (error: unknown) => void;
 }

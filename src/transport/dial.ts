@@ -10,7 +10,7 @@
 import { messageOf } from "../errors.ts";
 import { SessionRefused } from "../http3/webtransport-refused.ts";
 import { drafts as allDrafts, type Draft, draftName } from "../moqt/mod.ts";
-import { QuicError } from "../quic/errors.ts";
+import { noCommonProtocol, QuicError } from "../quic/errors.ts";
 import type { QuicBackend } from "../quic/options.ts";
 import type { Transport } from "./transport.ts";
 
@@ -225,7 +225,7 @@ async function dialHttp3(dialling: Dialling): Promise<Transport> {
       protocols,
       headers: Object.entries(headers).map(([name, value]) => ({ name, value })),
     });
-    if (session.protocol === undefined) throw new Error("it chose no protocol");
+    if (session.protocol === undefined) throw noCommonProtocol();
     void session.closed.then(() => connection.close());
     return webTransportTransport(session);
   } catch (cause) {

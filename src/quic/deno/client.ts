@@ -7,7 +7,7 @@
 import { isIP } from "node:net";
 import { messageOf } from "../../errors.ts";
 import type { QuicConnection } from "../connection.ts";
-import { QuicError } from "../errors.ts";
+import { NO_APPLICATION_PROTOCOL, noCommonProtocol, QuicError } from "../errors.ts";
 import { type ConnectQuicOptions, checkAlpn } from "../options.ts";
 import { DenoConnection } from "./connection.ts";
 import {
@@ -101,7 +101,9 @@ function connectError(cause: unknown, options: ConnectQuicOptions): QuicError {
   if (/invalid peer certificate/.test(message)) {
     return new QuicError("CERTIFICATE_REFUSED", `${target(options)}: ${message}`, { cause });
   }
-  return new QuicError("CONNECT_FAILED", `${target(options)}: ${message}`, { cause });
+  const alert = new RegExp(`handshake failed: error ${NO_APPLICATION_PROTOCOL}\\b`);
+  const reason = alert.test(message) ? noCommonProtocol(cause) : cause;
+  return new QuicError("CONNECT_FAILED", `${target(options)}: ${message}`, { cause: reason });
 }
 
 function target({ hostname, port }: ConnectQuicOptions): string {

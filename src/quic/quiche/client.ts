@@ -8,7 +8,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { rootCertificates } from "node:tls";
 import type { QuicClose, QuicConnection } from "../connection.ts";
-import { QuicError } from "../errors.ts";
+import { NO_APPLICATION_PROTOCOL, noCommonProtocol, QuicClosed, QuicError } from "../errors.ts";
 import { type ConnectQuicOptions, checkAlpn, transportSettings } from "../options.ts";
 import type { QuicheConnection } from "./connection.ts";
 import { QuicheEndpoint } from "./endpoint.ts";
@@ -186,7 +186,10 @@ function connectError(close: QuicClose, options: ConnectQuicOptions): QuicError 
     const message = `${target(options)}: the certificate is not trusted (TLS alert ${alert})`;
     return new QuicError("CERTIFICATE_REFUSED", message);
   }
-  return new QuicError("CONNECT_FAILED", `${target(options)}: ${describe(close, alert)}`);
+  const cause = alert === NO_APPLICATION_PROTOCOL ? noCommonProtocol() : new QuicClosed(close);
+  return new QuicError("CONNECT_FAILED", `${target(options)}: ${describe(close, alert)}`, {
+    cause,
+  });
 }
 
 function describe(close: QuicClose, alert: bigint): string {

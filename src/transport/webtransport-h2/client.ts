@@ -6,7 +6,7 @@
 
 import type { ClientHttp2Session, OutgoingHttpHeaders } from "node:http2";
 import { parseStringItem } from "../../http3/structured-strings.ts";
-import { QuicError } from "../../quic/errors.ts";
+import { noCommonProtocol, QuicError } from "../../quic/errors.ts";
 import type { Transport } from "../transport.ts";
 import { endBetweenTurns } from "./connection-end.ts";
 import { type Client, loadLibrary } from "./library.ts";
@@ -63,7 +63,8 @@ export async function connectWebTransportH2(
   session.protocol = parseStringItem(session.protocol) ?? "";
   if (options.protocols.includes(session.protocol)) return session;
   session.close(0n, "");
-  throw new QuicError("CONNECT_FAILED", `${host} chose none of the protocols that were offered`);
+  const message = `${host} chose none of the protocols that were offered`;
+  throw new QuicError("CONNECT_FAILED", message, { cause: noCommonProtocol() });
 }
 
 /**

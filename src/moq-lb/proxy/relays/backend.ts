@@ -49,6 +49,16 @@ export interface Backend {
    * @throws BackendFailure
    */
   readonly opened: Promise<MoqtSession>;
+  /** The session, from the relay's SETUP on: before anything else comes from the relay. */
+  readonly session: MoqtSession | undefined;
+  /**
+   * Something needs the session, a request that has ended while its objects still come for example.
+   * Without such a need and without open requests it is closed: at once where the relay is leaving,
+   * else after the idle timeout.
+   *
+   * @returns says that the need is over; more calls do nothing
+   */
+  use(): () => void;
   /** Ends it with NO_ERROR; nothing is told of that. */
   close(): void;
 }
@@ -59,7 +69,11 @@ export type BackendFailureCode =
   /** No session came about: INTERNAL_ERROR with a retry (LB-A9). */
   | "BACKEND_UNREACHABLE"
   /** The relay refuses the version or the extensions (LB-PSETUP-11): INTERNAL_ERROR with a retry. */
-  | "BACKEND_MISMATCH";
+  | "BACKEND_MISMATCH"
+  /** The relay refuses the credentials: UNAUTHORIZED. It says nothing of the relay's health. */
+  | "BACKEND_UNAUTHORIZED"
+  /** No credentials could be had for it: INTERNAL_ERROR with a retry. */
+  | "BACKEND_CREDENTIALS";
 
 /** There is no session to the relay. Its message names no URI (LB-S125). */
 export class BackendFailure extends YardmasterError {
