@@ -50,6 +50,7 @@ export interface DataPlaneBedOptions {
 
 export interface DataPlaneBed {
   readonly plane: DataPlane;
+  /** The data plane's; that of the sessions stands still. */
   readonly clock: ManualClock;
   readonly client: DataPeer;
   readonly relay: DataPeer;
@@ -61,11 +62,12 @@ export async function dataPlaneBed(options: DataPlaneBedOptions = {}): Promise<D
   const { client, relay, relays = 1 } = options;
   const { limits = { maximumHeld: 4, holdTime: 2000 } } = options;
   const clock = new ManualClock();
+  const sessionClock = new ManualClock();
   let plane: DataPlane | undefined;
   const peerAt = async (far: Transport, near: Transport, role: "client" | "server") => {
     const session: MoqtSession = new MoqtSession(near, {
       role,
-      clock,
+      clock: sessionClock,
       onDataStream: (stream) => plane?.onDataStream(session, stream),
       onDatagram: (datagram, bytes) => plane?.onDatagram(session, datagram, bytes),
     });
