@@ -1,3 +1,4 @@
+import { commonDrafts, draftsInWords, poolOf } from "./pool.ts";
 import type { Problem, Snapshot } from "./schema.ts";
 
 /**
@@ -7,7 +8,7 @@ import type { Problem, Snapshot } from "./schema.ts";
  * @returns in the order of the snapshot; empty where there is nothing to remark
  */
 export function lintSnapshot(snapshot: Snapshot): Problem[] {
-  return [...lintUris(snapshot), ...lintRoutes(snapshot)];
+  return [...lintUris(snapshot), ...lintRoutes(snapshot), ...lintPool(snapshot)];
 }
 
 /** Browsers open https URIs alone, and a redirect should keep the client's scheme (RD-17). */
@@ -48,6 +49,15 @@ function* lintRoutes({ relays, routes }: Snapshot): Generator<Problem> {
       yield { path, requirement: "LB-HASHED-13", message };
     }
   }
+}
+
+/** A balancer in proxy mode has to be able to speak for all of them (LB-PSETUP-3). */
+function* lintPool(snapshot: Snapshot): Generator<Problem> {
+  const pool = poolOf(snapshot);
+  yield* pool.problems;
+  if (commonDrafts(pool)?.size !== 0) return;
+  const message = `proxy mode needs a draft of MOQT that all relays of its routes speak: ${draftsInWords(pool)}`;
+  yield { path: "relays", requirement: "LB-PSETUP-3", message };
 }
 
 function greatestCommonDivisor(a: number, b: number): number {

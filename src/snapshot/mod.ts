@@ -50,6 +50,14 @@ export {
 export { lintSnapshot } from "./lint.ts";
 export type { Outcome, OutcomeLevel, OutcomeReason, OutcomeSource } from "./outcome.ts";
 export {
+  commonDrafts,
+  draftsInWords,
+  type Pool,
+  type PoolRelay,
+  poolOf,
+  type RelayCapabilities,
+} from "./pool.ts";
+export {
   type Attribute,
   type Attributes,
   type HashedRoute,

@@ -10,6 +10,7 @@ import {
 } from "../../../src/session/mod.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { bytesOf, RawPeer, readToEnd } from "../../support/raw-peer.ts";
+import { settle } from "../../support/settle.ts";
 import { type MemoryTransportOptions, memoryTransportPair } from "../../support/transport-pair.ts";
 
 const subscribe = {
@@ -83,6 +84,28 @@ describe("a session", () => {
     const request = client.request(subscribe);
     assert.deepEqual(await request.answer, subscribeOk);
     assert.equal(request.isOver, false);
+  });
+
+  test("tells when its last open request is over, whoever made and whoever ended it", async () => {
+    let idle = 0;
+    const asked: IncomingRequest[] = [];
+    const { client, server } = sessionPair({
+      client: { onIdle: () => idle++ },
+      server: { onRequest: (request) => asked.push(request) },
+    });
+    const [first, second] = [client.request(subscribe), client.request(subscribe)];
+    await settle();
+    first.cancel();
+    assert.equal(idle, 0);
+    asked[1]?.refuse(doesNotExist);
+    await second.ended;
+    assert.equal(idle, 1);
+    const ours = server.request(subscribe);
+    await settle();
+    ours.cancel();
+    await settle();
+    assert.equal(idle, 2);
+    assert.equal(client.openRequests, 0);
   });
 
   test("numbers requests as the standard says: client even, server odd", async () => {

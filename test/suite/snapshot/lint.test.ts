@@ -53,4 +53,32 @@ describe("the linter", () => {
     ];
     assert.match(remarksOn({ "routes[2].rids": rids })[0] ?? "", /LB-HEALTH-3/);
   });
+
+  test("warns of a pool that no balancer in proxy mode can speak for [LB-PSETUP-3]", () => {
+    const drafts = (...of: number[]) => ({ moqt: { drafts: of } });
+    const apart = remarksOn({
+      "relays[0].attributes": drafts(20, 22),
+      "relays[1].attributes": drafts(18),
+      "relays[2].attributes": drafts(20, 22),
+    });
+    assert.equal(apart.length, 1);
+    assert.match(
+      apart[0] ?? "",
+      /^relays LB-PSETUP-3 .*20, 22 by relays\[0\].*; 18 by relays\[1\]/,
+    );
+    const joint = { "relays[0].attributes": drafts(20), "relays[1].attributes": drafts(18, 20) };
+    assert.deepEqual(remarksOn(joint), []);
+    assert.deepEqual(remarksOn({ "relays[1].attributes": drafts(18) }), []);
+  });
+
+  test("warns of attributes about MOQT that cannot be understood [LB-PSETUP-2]", () => {
+    const remarks = remarksOn({ "relays[1].attributes": { moqt: { drafts: "22" } } });
+    assert.match(remarks[0] ?? "", /^relays\[1\]\.attributes\.moqt\.drafts LB-PSETUP-2 /);
+    const limits = { moqt: { max_request_updates: -1 } };
+    const others = remarksOn({ "relays[0].attributes": limits });
+    assert.match(
+      others[0] ?? "",
+      /^relays\[0\]\.attributes\.moqt\.max_request_updates LB-PSETUP-4 /,
+    );
+  });
 });

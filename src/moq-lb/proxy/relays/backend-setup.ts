@@ -26,13 +26,18 @@ export interface BackendSetupParts {
 /** The first draft whose SETUP has limits of updates and filters. */
 const firstWithLimits = 19;
 
+/** Whether a SETUP of `draft` has limits of updates and filters. */
+export function hasLimits(draft: Draft): boolean {
+  return draft >= firstWithLimits;
+}
+
 export function backendSetup(parts: BackendSetupParts): SetupOption[] {
   const { uri, kind, draft, implementation, tokenCacheSize, client, credentials } = parts;
   const options: SetupOption[] = [
     { type: "MOQT_IMPLEMENTATION", value: implementation },
     { type: "MAX_AUTH_TOKEN_CACHE_SIZE", value: BigInt(tokenCacheSize) },
   ];
-  if (draft >= firstWithLimits) {
+  if (hasLimits(draft)) {
     const { maxFilterRanges, maxRequestUpdates } = client;
     options.push({ type: "MAX_FILTER_RANGES", value: maxFilterRanges });
     options.push({ type: "MAX_REQUEST_UPDATES", value: maxRequestUpdates });

@@ -101,6 +101,7 @@ export class RelayBed {
       implementation: "balancer",
       tokenCacheSize: 1024,
       clock: this.clock,
+      now: () => now + this.clock.now(),
       random: () => 0.5,
       ...options,
       health: this.health,
