@@ -205,8 +205,13 @@ export class MoqtSession {
       this.#command(handle, (now) => this.#core.send(handle, reply, now, fin)),
     refuse: (handle, error) =>
       this.#command(handle, (now) => this.#core.refuse(handle, error, now)),
-    update: (handle, parameters) =>
-      this.#command(handle, (now) => this.#core.update(handle, parameters, now)?.actions ?? []),
+    update: (handle, parameters, numbered) =>
+      this.#command(handle, (now) => {
+        const update = this.#core.update(handle, parameters, now);
+        if (update === undefined) return [];
+        numbered?.(update.requestId);
+        return update.actions;
+      }),
     goaway: (handle, details) =>
       this.#command(handle, (now) => this.#core.requestGoaway(handle, details, now)),
     finish: (handle) => this.#command(handle, (now) => this.#core.finish(handle, now)),

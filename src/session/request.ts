@@ -76,10 +76,14 @@ export interface SessionRequest {
   /**
    * Sends REQUEST_UPDATE.
    *
+   * @param numbered told its Request ID, which fill streams carry, before the peer can have it
    * @returns the answer; rejects with RequestEndedError where the request ends before it
    * @throws SessionUseError UPDATE_LIMIT, OUT_OF_PLACE, TOKEN_CACHE
    */
-  update(parameters: readonly MessageParameter[]): Promise<RequestOk | RequestError>;
+  update(
+    parameters: readonly MessageParameter[],
+    numbered?: (requestId: bigint) => void,
+  ): Promise<RequestOk | RequestError>;
   /** Asks the peer to make the request elsewhere. */
   goaway(details: GoawayDetails): void;
   /** Ends this direction: no message follows. */
@@ -118,7 +122,11 @@ export interface OutgoingRequest extends SessionRequest {
 export interface RequestCommands {
   send(handle: RequestHandle, reply: RequestReply, fin: boolean): void;
   refuse(handle: RequestHandle, error: RequestError | Uint8Array): void;
-  update(handle: RequestHandle, parameters: readonly MessageParameter[]): void;
+  update(
+    handle: RequestHandle,
+    parameters: readonly MessageParameter[],
+    numbered?: (requestId: bigint) => void,
+  ): void;
   goaway(handle: RequestHandle, details: GoawayDetails): void;
   finish(handle: RequestHandle): void;
   cancel(handle: RequestHandle, code: StreamResetName | bigint): void;
@@ -180,11 +188,14 @@ export class TrackedRequest implements IncomingRequest, OutgoingRequest {
     this.#commands.refuse(this.#handle, error);
   }
 
-  update(parameters: readonly MessageParameter[]): Promise<RequestOk | RequestError> {
+  update(
+    parameters: readonly MessageParameter[],
+    numbered?: (requestId: bigint) => void,
+  ): Promise<RequestOk | RequestError> {
     const update = deferred<RequestOk | RequestError>();
     if (this.#end !== undefined) update.reject(new RequestEndedError(this.#end));
     else {
-      this.#commands.update(this.#handle, parameters);
+      this.#commands.update(this.#handle, parameters, numbered);
       this.#updates ??= [];
       this.#updates.push(update);
     }

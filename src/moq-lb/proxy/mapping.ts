@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { RequestType, TrackNamespace } from "../../moqt/mod.ts";
+import type { RequestType, RoutableRequest, TrackNamespace } from "../../moqt/mod.ts";
 import type { Backend } from "./relays/backend.ts";
 
 /** How a request leaves a relay that it is not to stay on (LB-PMOVE-3, -12, -13, -15). */
@@ -53,4 +53,15 @@ export interface Mapping {
   end(): void;
   /** Called once when it is over. */
   onOver: (() => void) | undefined;
+}
+
+/** A mapping as its session keeps it. */
+export interface KeptMapping extends Mapping {
+  /** The request as it came, with the Request ID of whoever has opened it (LB-PMAP-8). */
+  readonly message: RoutableRequest;
+  /**
+   * Resolves with the Request ID that it has now on the leg where the balancer has made it, once it
+   * is made there; `undefined` where it ends before. A joining FETCH waits for it (LB-A1).
+   */
+  readonly forwardedAs: Promise<bigint | undefined>;
 }

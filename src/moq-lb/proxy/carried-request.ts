@@ -1,0 +1,455 @@
+/**
+ * A request that is carried from the leg where it came in to the leg where the balancer makes it,
+ * and never moves by itself.
+ *
+ * @module
+ */
+
+import {
+  type MessageParameter,
+  type NewRequest,
+  type PublishDone,
+  publishDoneCodes,
+  type RequestError,
+  type RequestType,
+  type RoutableRequest,
+  streamResetCodes,
+  type TokenValue,
+  type TrackNamespace,
+} from "../../moqt/mod.ts";
+import type {
+  IncomingRequest,
+  MoqtSession,
+  OutgoingRequest,
+  RequestAnswer,
+  RequestEnd,
+  RequestGoaway,
+  RequestNews,
+  SessionRequest,
+} from "../../session/mod.ts";
+import { FetchObjects, SubscriptionObjects } from "./carried-objects.ts";
+import { Lane } from "./lane.ts";
+import { follow, followOwn, UpdateAnswers } from "./leg.ts";
+import type { KeptMapping, Mobility, Reissue } from "./mapping.ts";
+import type { MappingContext } from "./mapping-context.ts";
+import { asksForFill, withTokens } from "./parameters.ts";
+import type { Backend } from "./relays/backend.ts";
+
+/** A request that has come, and where it goes or comes from. */
+export interface Carriage {
+  readonly request: IncomingRequest;
+  readonly opener: "client" | "relay";
+  readonly key: TrackNamespace;
+  readonly backend: Backend;
+  /** What is to be asked instead of what came, but for its parameters. */
+  readonly message?: RoutableRequest;
+}
+
+/** Why the balancer ends a request; the name is a code of every registry. */
+export type EndCause = "GOING_AWAY" | "INTERNAL_ERROR" | "EXCESSIVE_LOAD";
+
+/** The leg where a request came in, and the leg where the balancer has made it. */
+type Leg = "incoming" | "outgoing";
+
+type Update = Extract<RequestNews, { readonly type: "REQUEST_UPDATE" }>;
+
+export class CarriedRequest implements KeptMapping {
+  readonly type: RequestType;
+  readonly opener: "client" | "relay";
+  readonly key: TrackNamespace;
+  readonly message: RoutableRequest;
+  readonly backend: Backend;
+  readonly forwardedAs: Promise<bigint | undefined>;
+  displacedAt: number | undefined;
+  onOver: (() => void) | undefined;
+
+  readonly #context: MappingContext;
+  readonly #incoming: IncomingRequest;
+  #outgoing: OutgoingRequest | undefined;
+  readonly #release: () => void;
+  readonly #forwarded = Promise.withResolvers<bigint | undefined>();
+  readonly #lane = new Lane((error) => this.#fail(error));
+  readonly #toIncoming = new UpdateAnswers((answer) => this.#say(this.#incoming, answer));
+  readonly #toOutgoing = new UpdateAnswers((answer) => this.#say(this.#outgoing, answer));
+  #prefix: TrackNamespace;
+  #objects: SubscriptionObjects | FetchObjects | undefined;
+  #isPending = true;
+  /** The answer was the last message. */
+  #isAnsweredForGood = false;
+  /** Its publisher has said that it sends no more. */
+  #isDone = false;
+  /** It is being ended, by whomever. */
+  #isEnding = false;
+  /** Nothing but the end of its objects is waited for. */
+  #isDraining = false;
+  #isOver = false;
+  #wasAsked = false;
+
+  constructor(context: MappingContext, carriage: Carriage) {
+    const { request, opener, key, backend, message = request.message } = carriage;
+    this.#context = context;
+    this.#incoming = request;
+    this.type = message.type;
+    this.opener = opener;
+    this.key = key;
+    this.#prefix = key;
+    this.message = message;
+    this.backend = backend;
+    this.forwardedAs = this.#forwarded.promise;
+    this.#release = backend.use();
+    follow(request, {
+      onNews: (news, tokens) => this.#lane.run(() => this.#requesterSays(news, tokens)),
+      onFinish: () => this.#lane.run(() => this.#outgoing?.finish()),
+      onGoaway: (goaway) => this.#lane.run(() => this.#goaway(goaway, "incoming")),
+      onEnd: (end) => this.#incomingEnded(end),
+    });
+    this.#lane.run(() => this.#open());
+  }
+
+  /** The prefix that is asked for now: an update may have moved it. */
+  get prefix(): TrackNamespace {
+    return this.#prefix;
+  }
+
+  get isPending(): boolean {
+    return this.#isPending;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get wasAsked(): boolean {
+    return this.#wasAsked;
+  }
+
+  get mobility(): Mobility {
+    const stays = this.opener === "relay" || this.type === "FETCH" || this.type === "TRACK_STATUS";
+    return stays ? "stay" : "ask";
+  }
+
+  /** It cannot move. */
+  async reissue(): Promise<Reissue> {
+    return this.#isOver ? "complete" : "unreachable";
+  }
+
+  ask(timeout: number): void {
+    if (this.#wasAsked || this.#isEnding || this.#incoming.isOver) return;
+    // Nothing can go before the answer there; a refusal leads its client to the same.
+    if (this.#isPending && comesAnswerFirst(this.type)) {
+      this.end();
+      return;
+    }
+    this.#wasAsked = true;
+    this.#incoming.goaway({ timeout });
+  }
+
+  end(cause: EndCause = "GOING_AWAY"): void {
+    if (this.#isEnding || this.#isOver) return;
+    const objects = this.#objects;
+    if (this.#isDone) {
+      // PUBLISH_DONE waits for objects only.
+      objects?.end(streamResetCodes[cause]);
+      return;
+    }
+    this.#isEnding = true;
+    const published = objects instanceof SubscriptionObjects;
+    if (this.#isPending) {
+      if (!this.#incoming.isOver) this.#incoming.refuse(this.#context.refusal(cause));
+      this.#outgoing?.cancel(cause);
+    } else if (published && this.type === "PUBLISH") {
+      this.#incoming.cancel(cause);
+      void this.#publishDone(this.#outgoing, objects, cause);
+      return;
+    } else if (published) {
+      this.#outgoing?.cancel(cause);
+      void this.#publishDone(this.#incoming, objects, cause);
+      return;
+    } else {
+      this.#incoming.cancel(cause);
+      this.#outgoing?.cancel(cause);
+    }
+    objects?.end(streamResetCodes[cause]);
+    this.#finish();
+  }
+
+  /** Tells its client, who subscribes to tracks by it, of one that it cannot get (LB-S65). */
+  skip(suffix: TrackNamespace, trackName: Uint8Array): void {
+    if (this.#isPending || this.#isEnding) return;
+    this.#say(this.#incoming, { type: "PUBLISH_SKIPPED", trackNamespaceSuffix: suffix, trackName });
+  }
+
+  /** Makes the request on the other leg. */
+  async #open(): Promise<void> {
+    const { message, backend, opener } = this;
+    const { client } = this.#context;
+    const { tokens } = this.#incoming;
+    try {
+      const relay = await backend.opened;
+      const parameters =
+        opener === "client"
+          ? await this.#context.parametersFor(backend, message, message.parameters, tokens)
+          : withTokens(message.parameters, tokens);
+      // Given up in the meantime.
+      if (this.#incoming.isOver || this.#isEnding) return;
+      const [from, to] = opener === "client" ? [client, relay] : [relay, client];
+      this.#request(from, to, parameters);
+    } catch (error) {
+      if (!this.#incoming.isOver) this.#incoming.refuse(this.#context.failureOf(error));
+      this.#objects?.end(streamResetCodes.INTERNAL_ERROR);
+      this.#finish();
+    } finally {
+      this.#forwarded.resolve(this.#outgoing?.message.requestId);
+    }
+  }
+
+  #request(from: MoqtSession, to: MoqtSession, parameters: readonly MessageParameter[]): void {
+    const { message } = this;
+    const { requestId, ...details } = message;
+    let asked = { ...details, parameters } as NewRequest;
+    if (asked.type === "PUBLISH") {
+      const objects = new SubscriptionObjects(this.#context, from, to, asked.trackAlias);
+      this.#objects = objects;
+      asked = { ...asked, trackAlias: objects.alias };
+    }
+    const outgoing = to.request(asked);
+    this.#outgoing = outgoing;
+    const own = outgoing.message.requestId;
+    if (message.type === "FETCH") {
+      this.#objects = new FetchObjects(this.#context, to, from, own, requestId);
+    }
+    // Objects may overtake what says whose they are: the answer, or the PUBLISH of a relay.
+    const { data } = this.#context;
+    const { type } = this;
+    const expected =
+      type === "SUBSCRIBE" || type === "SUBSCRIBE_TRACKS" ? data.expect(to) : undefined;
+    followOwn(outgoing, {
+      onAnswer: (answer) => {
+        this.#answered(answer, from, to);
+        if (type === "SUBSCRIBE") expected?.();
+      },
+      onNews: (news, tokens) => this.#responderSays(news, tokens),
+      onFinish: () => this.#guard(() => this.#incoming.finish()),
+      onGoaway: (goaway) => this.#goaway(goaway, "outgoing"),
+      onEnd: (end) => {
+        expected?.();
+        this.#outgoingEnded(end);
+      },
+    });
+  }
+
+  #answered(answer: RequestAnswer, from: MoqtSession, to: MoqtSession): void {
+    if (this.#isEnding || this.#incoming.isOver) return;
+    this.#isPending = false;
+    this.#isAnsweredForGood = answer.type === "REQUEST_ERROR" || this.type === "TRACK_STATUS";
+    if (answer.type === "REQUEST_ERROR") this.#refused(answer);
+    else if (answer.type === "SUBSCRIBE_OK") {
+      const objects = new SubscriptionObjects(this.#context, to, from, answer.trackAlias);
+      this.#objects = objects;
+      if (asksForFill(this.message.parameters)) {
+        objects.fill(this.#outgoing?.message.requestId as bigint, this.message.requestId);
+      }
+      this.#say(this.#incoming, { ...answer, trackAlias: objects.alias });
+    } else this.#say(this.#incoming, answer);
+  }
+
+  #refused(error: RequestError): void {
+    const { opener, backend } = this;
+    const refusal = opener === "client" ? this.#context.refusalBy(backend, error) : error;
+    this.#guard(() => this.#incoming.refuse(refusal));
+    // Objects of a FETCH may have come before; those on their way go on.
+    if (this.type !== "FETCH") this.#objects?.end(streamResetCodes.CANCELLED);
+  }
+
+  #requesterSays(news: RequestNews, tokens: readonly TokenValue[]): void | Promise<void> {
+    const outgoing = this.#outgoing;
+    if (outgoing === undefined || this.#isEnding) return;
+    if (news.type === "REQUEST_UPDATE") return this.#update(news, tokens, "incoming", outgoing);
+    if (news.type === "PUBLISH_DONE") this.#done(news, outgoing);
+    else this.#say(outgoing, news);
+  }
+
+  #responderSays(news: RequestNews, tokens: readonly TokenValue[]): void {
+    if (this.#isEnding) return;
+    if (news.type === "REQUEST_UPDATE") {
+      this.#lane.run(() => this.#update(news, tokens, "outgoing", this.#incoming));
+    } else if (news.type === "PUBLISH_DONE") this.#done(news, this.#incoming);
+    else this.#say(this.#incoming, news);
+  }
+
+  /** Brings an update that came on `leg` to the other one, and its answer back. */
+  async #update(
+    { requestId, parameters: asked }: Update,
+    tokens: readonly TokenValue[],
+    leg: Leg,
+    to: SessionRequest,
+  ): Promise<void> {
+    const answer = (leg === "incoming" ? this.#toIncoming : this.#toOutgoing).expect();
+    let parameters = withTokens(asked, tokens);
+    if (this.#isClients(leg)) {
+      const refusal = await this.#context.judgeUpdate(this, asked, tokens);
+      if (refusal !== undefined) {
+        answer(refusal);
+        return;
+      }
+      parameters = await this.#context.parametersFor(this.backend, this.message, asked, tokens);
+    }
+    if (to.isOver || this.#isEnding) return;
+    try {
+      const updated = to.update(parameters, (numbered) =>
+        this.#expectFill(asked, numbered, requestId),
+      );
+      updated.then(
+        (given) => {
+          if (given.type === "REQUEST_OK") this.#movePrefix(asked);
+          answer(given);
+        },
+        () => {},
+      );
+    } catch (error) {
+      answer(this.#context.failureOf(error));
+    }
+  }
+
+  #movePrefix(asked: readonly MessageParameter[]): void {
+    for (const parameter of asked) {
+      if (parameter.type === "TRACK_NAMESPACE_PREFIX")
+        this.#prefix = parameter.trackNamespacePrefix;
+    }
+  }
+
+  #expectFill(asked: readonly MessageParameter[], there: bigint, here: bigint): void {
+    if (!asksForFill(asked) || !(this.#objects instanceof SubscriptionObjects)) return;
+    this.#objects.fill(there, here);
+  }
+
+  #done(message: PublishDone, to: SessionRequest): void {
+    const objects = this.#objects;
+    if (!(objects instanceof SubscriptionObjects)) return;
+    this.#isDone = true;
+    void objects.finished(message.streamCount).then((streamCount) => {
+      if (this.#isOver) return;
+      this.#say(to, { ...message, streamCount });
+      objects.release();
+      this.#finish();
+    });
+  }
+
+  async #publishDone(
+    to: SessionRequest | undefined,
+    objects: SubscriptionObjects,
+    cause: EndCause,
+  ): Promise<void> {
+    const streamCount = await objects.cut(streamResetCodes[cause]);
+    const statusCode = publishDoneCodes[cause];
+    this.#say(to, { type: "PUBLISH_DONE", statusCode, streamCount, errorReason: "" });
+    this.#finish();
+  }
+
+  /** What a client asks for goes on; what a relay asks for is the balancer's to do (LB-PDATA-8). */
+  #goaway(goaway: RequestGoaway, leg: Leg): void {
+    if (!this.#isClients(leg)) this.#context.onRelayGoaway(this, goaway);
+    else {
+      const relays = leg === "incoming" ? this.#outgoing : this.#incoming;
+      this.#guard(() => relays?.goaway({ timeout: Number(goaway.timeout) }));
+    }
+  }
+
+  #isClients(leg: Leg): boolean {
+    return (leg === "incoming") === (this.opener === "client");
+  }
+
+  #incomingEnded(end: RequestEnd): void {
+    if (this.#isOver || this.#isEnding) return;
+    if (end.how === "closed") this.#sessionClosed("incoming");
+    else if (end.how === "cancelled" && end.cause !== "LOCAL") this.#requesterGaveUp(end);
+    this.#finishIfThrough();
+  }
+
+  /** What a lost relay leaves behind is moved or ended by whoever sees to all of it. */
+  #sessionClosed(leg: Leg): void {
+    if (!this.#isClients(leg)) return;
+    this.#isEnding = true;
+    this.#objects?.end(streamResetCodes.SESSION_CLOSED);
+    this.#finish();
+  }
+
+  #requesterGaveUp({ cause, code }: Extract<RequestEnd, { readonly how: "cancelled" }>): void {
+    if (cause === "GOAWAY_TIMEOUT") {
+      this.end();
+      return;
+    }
+    this.#isEnding = true;
+    // Draft 18: a FIN withdraws what was granted, and is not a cancellation there either.
+    const withdraws = cause === "FIN" && this.type !== "PUBLISH" && this.#outgoing !== undefined;
+    if (withdraws) this.#guard(() => this.#outgoing?.finish());
+    else this.#outgoing?.cancel(code ?? "CANCELLED");
+    this.#objects?.end(code ?? streamResetCodes.CANCELLED);
+    this.#finish();
+  }
+
+  #outgoingEnded(end: RequestEnd): void {
+    if (this.#isOver || this.#isEnding) return;
+    if (end.how === "closed") this.#sessionClosed("outgoing");
+    else if (end.how === "cancelled" && end.cause !== "LOCAL") this.#responderGaveUp(end);
+    else if (!this.#incoming.isOver && !(this.#objects instanceof SubscriptionObjects)) {
+      // FIN of the responder, with its last message or after it.
+      this.#guard(() => this.#incoming.finish());
+    }
+    this.#finishIfThrough();
+  }
+
+  #responderGaveUp({ code }: Extract<RequestEnd, { readonly how: "cancelled" }>): void {
+    if (code === undefined) {
+      this.end("INTERNAL_ERROR");
+      return;
+    }
+    this.#isEnding = true;
+    this.#incoming.cancel(code);
+    this.#objects?.end(code);
+    this.#finish();
+  }
+
+  /** Both legs may have said all, while objects are under way (LB-PMAP-14). */
+  #finishIfThrough(): void {
+    if (this.#isOver || this.#isEnding || this.#isDone || this.#isDraining) return;
+    if (!this.#incoming.isOver) return;
+    // After the last word of its responder nothing more is waited for.
+    if (!this.#isAnsweredForGood && this.#outgoing?.isOver === false) return;
+    if (!(this.#objects instanceof FetchObjects)) {
+      this.#finish();
+      return;
+    }
+    this.#isDraining = true;
+    void this.#objects.finished(!this.#isAnsweredForGood).then(() => this.#finish());
+  }
+
+  #say(to: SessionRequest | undefined, reply: Parameters<SessionRequest["send"]>[0]): void {
+    this.#guard(() => to?.send(reply));
+  }
+
+  /** What a peer may say on its own leg need not fit the other. */
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(_error: unknown): void {
+    this.end("INTERNAL_ERROR");
+  }
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#release();
+    this.#forwarded.resolve(undefined);
+    this.onOver?.();
+  }
+}
+
+function comesAnswerFirst(type: RequestType): boolean {
+  return type === "SUBSCRIBE_NAMESPACE" || type === "SUBSCRIBE_TRACKS";
+}

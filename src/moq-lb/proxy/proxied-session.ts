@@ -1,0 +1,495 @@
+/**
+ * Proxy mode for one client session: each request goes to the relay that the table selects for it,
+ * over a session of its own there, and what a relay asks for goes to the client.
+ *
+ * @module
+ */
+
+import { toHex } from "../../bytes.ts";
+import { isPromise, tell } from "../../hook.ts";
+import {
+  hasPrefix,
+  type JoiningFetch,
+  type ObjectDatagram,
+  type PeerSetup,
+  type RequestErrorName,
+  type RoutableRequest,
+  requestErrorCodes,
+  requestTrackName,
+  routingKey,
+  type TrackNamespace,
+} from "../../moqt/mod.ts";
+import { jitteredRetryInterval, placeRequest } from "../../routing/mod.ts";
+import type {
+  Clock,
+  IncomingDataStream,
+  IncomingRequest,
+  MoqtSession,
+  SessionClose,
+  SessionGoaway,
+} from "../../session/mod.ts";
+import type { ActiveSnapshot } from "../../snapshot/mod.ts";
+import type { Admission, Requester, Target } from "../admission.ts";
+import { type Rejection, toRequestError } from "../decision.ts";
+import type { AuthorizationToken } from "../tokens.ts";
+import { Affinities } from "./affinity.ts";
+import { Aliases } from "./aliases.ts";
+import { type BackendRequester, requestCredentials } from "./backend-credentials.ts";
+import { type Carriage, CarriedRequest } from "./carried-request.ts";
+import { createDataPlane } from "./data/data-plane.ts";
+import type { DataCounts, DataPlane } from "./data/delivery.ts";
+import type { KeptMapping, Mapping } from "./mapping.ts";
+import type { MappingContext } from "./mapping-context.ts";
+import { relayOf } from "./moving/displacement.ts";
+import { type Destination, Mover } from "./moving/mover.ts";
+import { parameterFault, withTokens } from "./parameters.ts";
+import type { BackendTokens, ProxyLimits } from "./proxy-options.ts";
+import { RefusedRequest, refusalFor } from "./refused-request.ts";
+import type { Backend, BackendHandlers } from "./relays/backend.ts";
+import type { HealthView } from "./relays/health-view.ts";
+import type { Relays, SessionRelays } from "./relays/relays.ts";
+
+/** What all client sessions of a server share. */
+export interface ProxyContext {
+  readonly admission: Admission;
+  readonly health: HealthView;
+  readonly relays: Pick<Relays, "forSession">;
+  readonly backendTokens: BackendTokens;
+  readonly limits: ProxyLimits;
+  /** Milliseconds until what is displaced has left its relay (LB-DISPL-3). */
+  readonly drainDeadline: number;
+  /** Whether a SUBSCRIBE is made again by the balancer (LB-PMOVE-19). */
+  readonly reissues: boolean;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Milliseconds since 1970, for the age of the configuration. */
+  readonly now: () => number;
+  /** Mean of the milliseconds after which a client may retry. */
+  readonly retryAfter: number;
+  readonly ownServiceUris: readonly string[];
+  /** A relay has answered REDIRECT, which is not for it to say (LB-A7). */
+  readonly onRelayRedirect?: (rid: string) => void;
+}
+
+export interface ProxiedCounts {
+  /** Requests that are carried now, those of relays included (LB-PMAP-1). */
+  readonly mappings: number;
+  /** Requests of the client that wait to be let in. */
+  readonly waiting: number;
+  /** Namespaces that are bound to a relay. */
+  readonly affinities: number;
+  /** Requests that are to leave their relay. */
+  readonly displaced: number;
+  readonly data: DataCounts;
+}
+
+export class ProxiedSession {
+  readonly #session: MoqtSession;
+  readonly #requester: () => Requester;
+  readonly #proxy: ProxyContext;
+  readonly #context: MappingContext;
+  readonly #data: DataPlane;
+  readonly #mappings = new Set<KeptMapping>();
+  readonly #affinities: Affinities;
+  readonly #mover: Mover;
+  /** There once the client's SETUP is. */
+  #relays: SessionRelays | undefined;
+  readonly #isSetUp: Promise<void>;
+  /** Requests of the client that are not placed yet, by their Request ID. */
+  readonly #waiting = new Map<bigint, Promise<void>>();
+  #clientLeaves = false;
+  #isClosed = false;
+  readonly #unsubscribe: () => void;
+
+  /**
+   * @param session the client's, which the caller runs
+   * @param requester who the client is, complete once its SETUP is there
+   */
+  constructor(session: MoqtSession, requester: () => Requester, proxy: ProxyContext) {
+    const { clock, random, limits, health, drainDeadline, reissues } = proxy;
+    this.#session = session;
+    this.#requester = requester;
+    this.#proxy = proxy;
+    this.#affinities = new Affinities(limits.maximumAffinities);
+    this.#data = createDataPlane({ clientSession: session, clock, limits });
+    // Its objects may overtake its PUBLISH.
+    this.#data.expect(session);
+    this.#isSetUp = session.setup.then((setup) => setup && this.#prepare(setup));
+    this.#context = {
+      client: session,
+      clock,
+      random,
+      limits,
+      data: this.#data,
+      aliases: new Aliases(),
+      parametersFor: (...message) => this.#parametersFor(...message),
+      judgeUpdate: (...update) => this.#judgeUpdate(...update),
+      refusal: (code) => this.#refusal(code),
+      refusalBy: (backend, error) => {
+        if (error.redirect === undefined) return error;
+        tell(proxy.onRelayRedirect, backend.rid);
+        return this.#refusal("INTERNAL_ERROR");
+      },
+      failureOf: (error) => {
+        const { code, isFinal } = refusalFor(error);
+        return { ...this.#refusal(code), ...(isFinal && { retryInterval: 0n }) };
+      },
+      onRelayGoaway: (mapping, goaway) => this.#mover.requestLeaves(mapping, goaway),
+    };
+    this.#mover = new Mover({
+      clock,
+      random,
+      drainDeadline,
+      reissues,
+      mappings: this.#mappings,
+      active: () => health.active,
+      place: (mapping) => this.#destinationOf(mapping),
+      backendTo: ({ rid, uri }) => this.#backendTo(rid, uri),
+    });
+    this.#unsubscribe = health.onChange(({ rid }) => this.#mover.healthChanged(rid));
+  }
+
+  /** The requests that are carried now (LB-PMAP-1). */
+  get mappings(): ReadonlySet<KeptMapping> {
+    return this.#mappings;
+  }
+
+  get counts(): ProxiedCounts {
+    return {
+      mappings: this.#mappings.size,
+      waiting: this.#waiting.size,
+      affinities: this.#affinities.size,
+      displaced: this.#mover.displaced,
+      data: this.#data.counts,
+    };
+  }
+
+  /** The client makes a request. */
+  onRequest(request: IncomingRequest): void {
+    const { requestId } = request.message;
+    if (this.#isFull) {
+      request.refuse(this.#refusal("EXCESSIVE_LOAD"));
+      return;
+    }
+    const placed = this.#admit(request).finally(() => this.#waiting.delete(requestId));
+    this.#waiting.set(requestId, placed);
+  }
+
+  onDataStream(stream: IncomingDataStream): void {
+    this.#data.onDataStream(this.#session, stream);
+  }
+
+  onDatagram(datagram: ObjectDatagram, bytes: Uint8Array): void {
+    this.#data.onDatagram(this.#session, datagram, bytes);
+  }
+
+  /** The client wants no more requests of relays on this session. */
+  onGoaway(_goaway: SessionGoaway): void {
+    this.#clientLeaves = true;
+  }
+
+  /** The client session is over, and with it all that was held for it. */
+  onClosed(_close: SessionClose): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#unsubscribe();
+    this.#mover.close();
+    this.#relays?.close();
+    this.#data.forget(this.#session);
+  }
+
+  /** Another snapshot is in force. */
+  onSnapshot(previous: ActiveSnapshot | undefined, active: ActiveSnapshot): void {
+    this.#affinities.rotated(previous, active);
+    this.#mover.rotated(previous, active);
+  }
+
+  get #isFull(): boolean {
+    const { maximumMappings } = this.#proxy.limits;
+    return this.#mappings.size + this.#waiting.size >= maximumMappings;
+  }
+
+  /** Limits and authorization, then placement (LB-S38). */
+  async #admit(request: IncomingRequest): Promise<void> {
+    const { message } = request;
+    await this.#isSetUp;
+    if (isJoining(message)) {
+      const joined = await this.#joined(message, "client");
+      await this.#admitJoining(request, message, joined);
+      return;
+    }
+    const key = routingKey(message) as TrackNamespace;
+    const target = {
+      type: message.type,
+      trackNamespace: key,
+      trackName: requestTrackName(message),
+    };
+    const checked = this.#check(request, target);
+    const rejection = isPromise(checked) ? await checked : checked;
+    if (request.isOver || this.#isClosed) return;
+    const destination = rejection ?? this.#place(message, key);
+    if ("kind" in destination) {
+      request.refuse(toRequestError(destination, message));
+      return;
+    }
+    if (this.#overlaps(message, key, destination.rid)) {
+      request.refuse(this.#refusal("PREFIX_OVERLAP"));
+      return;
+    }
+    const { rid, uri } = destination;
+    const unbind = this.#affinities.bind(key, rid);
+    this.#carry({ request, opener: "client", key, backend: this.#backendTo(rid, uri) }, unbind);
+  }
+
+  async #admitJoining(
+    request: IncomingRequest,
+    message: JoiningFetch,
+    joined: Joined | undefined,
+  ): Promise<void> {
+    if (joined === undefined) {
+      if (!request.isOver) request.refuse(this.#refusal("INVALID_JOINING_REQUEST_ID"));
+      return;
+    }
+    const { mapping, requestId } = joined;
+    const { key, backend } = mapping;
+    const trackName = requestTrackName(mapping.message);
+    const rejection = await this.#check(request, { type: "FETCH", trackNamespace: key, trackName });
+    if (request.isOver || this.#isClosed) return;
+    if (rejection !== undefined) request.refuse(toRequestError(rejection, message));
+    else {
+      const asked = { ...message, joiningRequestId: requestId };
+      this.#carry({ request, opener: "client", key, backend, message: asked });
+    }
+  }
+
+  #check(
+    request: IncomingRequest,
+    target: Target,
+  ): Rejection | undefined | Promise<Rejection | undefined> {
+    const { admission, now } = this.#proxy;
+    return admission.admitFor(target, () => this.#requesterWith(request.tokens), now());
+  }
+
+  #requesterWith(tokens: readonly AuthorizationToken[]): Requester {
+    const requester = this.#requester();
+    if (tokens.length === 0) return requester;
+    return { ...requester, tokens: [...tokens, ...(requester.tokens ?? [])] };
+  }
+
+  /** The subscription that a joining FETCH of `opener` joins, wherever it is served (LB-A1). */
+  async #joined(
+    { joiningRequestId }: JoiningFetch,
+    opener: "client" | "relay",
+    backend?: Backend,
+  ): Promise<Joined | undefined> {
+    if (opener === "client") await this.#waiting.get(joiningRequestId);
+    for (const mapping of this.#mappings) {
+      if (backend !== undefined && mapping.backend !== backend) continue;
+      const { type, message } = mapping;
+      if (mapping.opener === opener && type === "SUBSCRIBE") {
+        if (message.requestId !== joiningRequestId) continue;
+        const requestId = await mapping.forwardedAs;
+        return requestId === undefined ? undefined : { mapping, requestId };
+      }
+      if (mapping.opener !== opener && type === "PUBLISH") {
+        if ((await mapping.forwardedAs) !== joiningRequestId) continue;
+        return { mapping, requestId: message.requestId };
+      }
+    }
+    return undefined;
+  }
+
+  /** Where the relay of a namespace is: the one that it is bound to, or the table's choice. */
+  #place(message: RoutableRequest, key: TrackNamespace): Destination | Rejection {
+    const { health, now, random, retryAfter, ownServiceUris } = this.#proxy;
+    const { active } = health;
+    const placement = placeRequest(message, active, now(), { random, retryAfter, ownServiceUris });
+    if (placement.kind === "rejection" || active === undefined) return placement as Rejection;
+    const bound = this.#affinities.relayOf(key, active);
+    const relay = bound === undefined ? undefined : relayOf(bound, active);
+    if (bound === undefined || relay === undefined) {
+      return { rid: toHex(placement.rid), uri: placement.uri };
+    }
+    return { rid: bound, uri: relay.uri };
+  }
+
+  /** Where a displaced request belongs now. */
+  #destinationOf(mapping: Mapping): Destination | undefined {
+    const destination = this.#place((mapping as KeptMapping).message, mapping.key);
+    return "kind" in destination ? undefined : destination;
+  }
+
+  /** No session to a relay comes of it before there is a request for one (LB-PSETUP-5). */
+  #prepare(limits: PeerSetup): void {
+    if (this.#isClosed) return;
+    const { draft } = this.#session;
+    const requester = this.#backendRequester();
+    const handlers = this.#handlers;
+    this.#relays = this.#proxy.relays.forSession({ draft, requester, limits, handlers });
+  }
+
+  #backendRequester(): BackendRequester {
+    const { tenant, authority, bearerToken, tokens = [] } = this.#requester();
+    return { tenant, authority, bearerToken, tokens };
+  }
+
+  #backendTo(rid: string, uri: string): Backend {
+    // Requests come after SETUP only.
+    return (this.#relays as SessionRelays).open(rid, uri);
+  }
+
+  #carry(carriage: Carriage, over?: () => void): void {
+    const mapping = new CarriedRequest(this.#context, carriage);
+    this.#mappings.add(mapping);
+    mapping.onOver = () => {
+      this.#mappings.delete(mapping);
+      this.#mover.forget(mapping);
+      over?.();
+    };
+  }
+
+  /**
+   * Whether a prefix of the client overlaps one of the same kind that another relay serves, which
+   * neither relay can see (LB-A15). What the client was asked to make again does not count.
+   */
+  #overlaps(
+    { type }: Pick<RoutableRequest, "type">,
+    prefix: TrackNamespace,
+    rid: string,
+    except?: Mapping,
+  ): boolean {
+    if (type !== "SUBSCRIBE_NAMESPACE" && type !== "SUBSCRIBE_TRACKS") return false;
+    for (const mapping of this.#mappings) {
+      if (!(mapping instanceof CarriedRequest) || mapping.type !== type) continue;
+      if (mapping === except || mapping.wasAsked || mapping.backend.rid === rid) continue;
+      if (hasPrefix(prefix, mapping.prefix) || hasPrefix(mapping.prefix, prefix)) return true;
+    }
+    return false;
+  }
+
+  /** What comes from relays. */
+  readonly #handlers: BackendHandlers = {
+    onRequest: (request, backend) => this.#relayRequests(request, backend),
+    onDataStream: (stream, backend) => {
+      if (backend.session !== undefined) this.#data.onDataStream(backend.session, stream);
+    },
+    onDatagram: (datagram, bytes, backend) => {
+      if (backend.session !== undefined) {
+        this.#data.onDatagram(backend.session, datagram, bytes);
+      }
+    },
+    onGoaway: (_goaway, backend) => this.#mover.relayLeaves(backend),
+    onClosed: (_end, backend) => {
+      void backend.opened.then((session) => this.#data.forget(session));
+      this.#mover.backendLost(backend);
+    },
+  };
+
+  #relayRequests(request: IncomingRequest, backend: Backend): void {
+    const { message } = request;
+    const fault = this.#relayFault();
+    if (fault !== undefined) {
+      request.refuse(this.#refusal(fault));
+      if (message.type === "PUBLISH") this.#skip(message, backend);
+      return;
+    }
+    const key = routingKey(message);
+    if (key !== undefined) this.#carry({ request, opener: "relay", key, backend });
+    else if (isJoining(message)) void this.#relayJoins(request, message, backend);
+  }
+
+  async #relayJoins(
+    request: IncomingRequest,
+    message: JoiningFetch,
+    backend: Backend,
+  ): Promise<void> {
+    const joined = await this.#joined(message, "relay", backend);
+    if (request.isOver) return;
+    if (joined === undefined) {
+      request.refuse(this.#refusal("INVALID_JOINING_REQUEST_ID"));
+      return;
+    }
+    const { mapping, requestId } = joined;
+    const asked = { ...message, joiningRequestId: requestId };
+    this.#carry({ request, opener: "relay", key: mapping.key, backend, message: asked });
+  }
+
+  /** Why nothing more can be asked of the client now, if so. */
+  #relayFault(): RequestErrorName | undefined {
+    if (this.#clientLeaves || this.#isClosed) return "GOING_AWAY";
+    if (this.#isFull) return "EXCESSIVE_LOAD";
+    // It would wait for the client's credit, which may never come (LB-S65).
+    return this.#session.transport.canOpen("bidi") ? undefined : "EXCESSIVE_LOAD";
+  }
+
+  /** The client learns of a track that it cannot be given (LB-S65). */
+  #skip(
+    { trackNamespace, trackName }: { trackNamespace: TrackNamespace; trackName: Uint8Array },
+    backend: Backend,
+  ): void {
+    for (const mapping of this.#mappings) {
+      if (!(mapping instanceof CarriedRequest) || mapping.backend !== backend) continue;
+      if (mapping.type !== "SUBSCRIBE_TRACKS" || !hasPrefix(trackNamespace, mapping.prefix))
+        continue;
+      mapping.skip(trackNamespace.slice(mapping.prefix.length), trackName);
+    }
+  }
+
+  readonly #parametersFor: MappingContext["parametersFor"] = (
+    backend,
+    request,
+    parameters,
+    tokens,
+  ) => {
+    const fault = parameterFault(parameters, 2n ** 62n);
+    if (fault !== undefined) throw new RefusedRequest(fault);
+    const { backendTokens } = this.#proxy;
+    const requester = this.#backendRequester();
+    const shown = requestCredentials(backendTokens, backend, requester, request, tokens);
+    return isPromise(shown)
+      ? shown.then((given) => withTokens(parameters, given))
+      : withTokens(parameters, shown);
+  };
+
+  readonly #judgeUpdate: MappingContext["judgeUpdate"] = (mapping, parameters, tokens) => {
+    const { admission, now } = this.#proxy;
+    const kept = mapping as KeptMapping;
+    const moved = parameters.find((parameter) => parameter.type === "TRACK_NAMESPACE_PREFIX");
+    const prefix = moved?.trackNamespacePrefix ?? mapping.key;
+    if (this.#overlaps(mapping, prefix, mapping.backend.rid, mapping)) {
+      return this.#refusal("PREFIX_OVERLAP");
+    }
+    const target: Target = {
+      // The client subscribes to what a relay publishes because it has asked for such tracks.
+      type: mapping.opener === "client" ? mapping.type : "SUBSCRIBE_TRACKS",
+      trackNamespace: prefix,
+      trackName: requestTrackName(kept.message),
+    };
+    const judged = admission.admitFor(target, () => this.#requesterWith(tokens), now());
+    const concluded = (rejection: Rejection | undefined) =>
+      rejection && toRequestError(rejection, kept.message);
+    return isPromise(judged) ? judged.then(concluded) : concluded(judged);
+  };
+
+  /** A REQUEST_ERROR that tells nothing of relays (LB-S125). */
+  #refusal(code: RequestErrorName) {
+    const { retryAfter, random } = this.#proxy;
+    const retries = code === "EXCESSIVE_LOAD" || code === "INTERNAL_ERROR" || code === "GOING_AWAY";
+    return {
+      type: "REQUEST_ERROR" as const,
+      errorCode: requestErrorCodes[code],
+      retryInterval: retries ? jitteredRetryInterval(retryAfter, random) : 0n,
+      errorReason: "",
+    };
+  }
+}
+
+/** A subscription that a FETCH joins, and its Request ID on the leg where the FETCH is made. */
+interface Joined {
+  readonly mapping: KeptMapping;
+  readonly requestId: bigint;
+}
+
+function isJoining(message: RoutableRequest): message is JoiningFetch {
+  return message.type === "FETCH" && "joiningRequestId" in message;
+}
