@@ -9,6 +9,8 @@ import type { MoqtSession } from "../../session/mod.ts";
 /** The alias of one subscription; to be released once when it is over. */
 export interface AliasLease {
   readonly alias: bigint;
+  /** Whether another subscription has it too. */
+  readonly isShared: boolean;
   release(): void;
 }
 
@@ -33,6 +35,9 @@ class LegAliases {
     let isReleased = false;
     return {
       alias: shared.alias,
+      get isShared() {
+        return shared.leases > 1;
+      },
       release: () => {
         if (isReleased) return;
         isReleased = true;

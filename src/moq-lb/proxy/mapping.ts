@@ -42,8 +42,12 @@ export interface Mapping {
   readonly wasAsked: boolean;
   /** Since when it is displaced, on the clock of sessions; the mover sets it, once (LB-S48). */
   displacedAt: number | undefined;
-  /** Where `mobility` is "reissue" only. Never rejects. One at a time. */
-  reissue(to: Backend): Promise<Reissue>;
+  /**
+   * Where `mobility` is "reissue" only. Never rejects. One at a time.
+   *
+   * @param deadline when its old relay has to be left, on the clock of sessions
+   */
+  reissue(to: Backend, deadline: number): Promise<Reissue>;
   /** GOAWAY with an empty URI to the client. @param timeout milliseconds until it has to be gone */
   ask(timeout: number): void;
   /**

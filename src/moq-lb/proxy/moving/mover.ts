@@ -272,7 +272,7 @@ export class Mover {
     departure.isMoving = true;
     const from = mapping.backend.rid;
     const stays = this.#isAt(mapping, to);
-    const result = await mapping.reissue(this.#context.backendTo(to));
+    const result = await mapping.reissue(this.#context.backendTo(to), departure.deadline);
     departure.isMoving = false;
     // Its deadline has passed meanwhile, or its client has let go of it.
     if (this.#isClosed || this.#departures.get(mapping) !== departure) return;

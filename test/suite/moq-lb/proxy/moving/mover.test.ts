@@ -52,6 +52,14 @@ class FakeMapping implements Mapping {
   readonly type = "SUBSCRIBE";
   readonly opener = "client";
   readonly key = [utf8("live"), utf8("a")];
+  readonly message = {
+    type: "SUBSCRIBE",
+    requestId: 0n,
+    trackNamespace: this.key,
+    trackName: utf8("v"),
+    parameters: [],
+  } as const;
+  readonly forwardedAs = Promise.resolve(undefined);
   backend: Backend;
   readonly mobility: Mobility;
   isPending = false;

@@ -1,0 +1,584 @@
+/**
+ * A SUBSCRIBE of the client. It stays one subscription for the client, whichever relays serve it
+ * one after the other: each from the group on at which the one before leaves off (LB-PMOVE-3 to
+ * LB-PMOVE-11).
+ *
+ * @module
+ */
+
+import {
+  type MessageParameter,
+  type PublishDone,
+  publishDoneCodes,
+  type RequestError,
+  type RequestOk,
+  type StreamResetName,
+  type Subscribe,
+  type SubscribeOk,
+  streamResetCodes,
+  type TokenValue,
+  type TrackNamespace,
+} from "../../../moqt/mod.ts";
+import type {
+  IncomingRequest,
+  MoqtSession,
+  RequestAnswer,
+  RequestEnd,
+  RequestGoaway,
+  RequestNews,
+} from "../../../session/mod.ts";
+import type { AliasLease } from "../aliases.ts";
+import type { EndCause } from "../carried-request.ts";
+import type { Delivery } from "../data/delivery.ts";
+import { Lane } from "../lane.ts";
+import { follow, followOwn, UpdateAnswers } from "../leg.ts";
+import type { Mapping, Mobility, Reissue } from "../mapping.ts";
+import type { MappingContext } from "../mapping-context.ts";
+import { asksForFill } from "../parameters.ts";
+import type { Backend } from "../relays/backend.ts";
+import { within } from "../waiting.ts";
+import { type Remainder, remainder, updated } from "./current-parameters.ts";
+import { GroupRange, SubscriptionLeg } from "./subscription-leg.ts";
+
+type Parameters = readonly MessageParameter[];
+
+/** An update of the client that goes to the relay. */
+interface Update {
+  readonly requestId: bigint;
+  readonly parameters: Parameters;
+  readonly tokens: readonly TokenValue[];
+  readonly answer: (answer: RequestOk | RequestError) => void;
+  /** What its relay said; an update that is not answered is sent again after a move (LB-S94). */
+  isAnswered: boolean;
+  isAccepted: boolean;
+}
+
+/**
+ * Milliseconds in which streams show that were on their way from the old relay when the new one
+ * accepted: they could not be told from streams that never come.
+ */
+const lateStreams = 200;
+
+export class ClientSubscription implements Mapping {
+  readonly type = "SUBSCRIBE";
+  readonly opener = "client";
+  readonly key: TrackNamespace;
+  readonly message: Subscribe;
+  displacedAt: number | undefined;
+  onOver: (() => void) | undefined;
+
+  readonly #context: MappingContext;
+  readonly #incoming: IncomingRequest;
+  readonly #lane = new Lane(() => this.end("INTERNAL_ERROR"));
+  readonly #answers = new UpdateAnswers((answer) => this.#guard(() => this.#incoming.send(answer)));
+  readonly #forwarded = Promise.withResolvers<bigint | undefined>();
+  /** The relay that serves it, or is to. */
+  #backend: Backend;
+  #leg: SubscriptionLeg | undefined;
+  /** Legs that deliver their last groups. */
+  readonly #leaving = new Set<SubscriptionLeg>();
+  /** The leg that is to take over, as long as its relay has not answered. */
+  #next: SubscriptionLeg | undefined;
+  #lease: AliasLease | undefined;
+  #delivery: Delivery | undefined;
+  /** What the client asks for, updates included. */
+  #current: Parameters;
+  /** Updates since the SUBSCRIBE of the leg that serves, or since that of the one that is to. */
+  #updates: Update[] = [];
+  #isMoving = false;
+  #isPending = true;
+  #hasFinished = false;
+  #isDone = false;
+  #isEnding = false;
+  #isOver = false;
+  #wasAsked = false;
+
+  /** @param request a SUBSCRIBE that has been let in */
+  constructor(
+    context: MappingContext,
+    request: IncomingRequest,
+    key: TrackNamespace,
+    backend: Backend,
+  ) {
+    this.#context = context;
+    this.#incoming = request;
+    this.#backend = backend;
+    this.key = key;
+    this.message = request.message as Subscribe;
+    this.#current = this.message.parameters.filter(({ type }) => type !== "AUTHORIZATION_TOKEN");
+    follow(request, {
+      onNews: (news, tokens) => this.#lane.run(() => this.#clientSays(news, tokens)),
+      onFinish: () => this.#lane.run(() => this.#clientFinished()),
+      onGoaway: (goaway) => this.#lane.run(() => this.#clientLeaves(goaway)),
+      onEnd: (end) => this.#clientEnded(end),
+    });
+    this.#lane.run(() => this.#open());
+  }
+
+  get backend(): Backend {
+    return this.#backend;
+  }
+
+  get forwardedAs(): Promise<bigint | undefined> {
+    const leg = this.#leg;
+    return leg === undefined
+      ? this.#forwarded.promise
+      : Promise.resolve(leg.request.message.requestId);
+  }
+
+  /** Where two subscriptions share an alias, two relays could not be told apart by it (LB-S71). */
+  get mobility(): Mobility {
+    return this.#lease?.isShared === true ? "ask" : "reissue";
+  }
+
+  get isPending(): boolean {
+    return this.#isPending;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get wasAsked(): boolean {
+    return this.#wasAsked;
+  }
+
+  async reissue(to: Backend, deadline: number): Promise<Reissue> {
+    if (this.#isOver || this.#isEnding || this.#isDone) return "complete";
+    this.#isMoving = true;
+    try {
+      return await this.#move(to, deadline);
+    } finally {
+      this.#isMoving = false;
+    }
+  }
+
+  ask(timeout: number): void {
+    if (this.#wasAsked || this.#isEnding || this.#incoming.isOver) return;
+    this.#wasAsked = true;
+    this.#incoming.goaway({ timeout });
+  }
+
+  end(cause: EndCause = "GOING_AWAY"): void {
+    if (this.#isEnding || this.#isOver) return;
+    const code = streamResetCodes[cause];
+    if (this.#isDone) {
+      // PUBLISH_DONE waits for objects only.
+      this.#endLegs(code);
+      return;
+    }
+    this.#isEnding = true;
+    this.#endLegs(code);
+    if (this.#isPending) {
+      if (!this.#incoming.isOver) this.#incoming.refuse(this.#context.refusal(cause));
+      this.#finish();
+    } else void this.#publishDone(publishDoneCodes[cause]);
+  }
+
+  // The first relay.
+
+  async #open(): Promise<void> {
+    const { message } = this;
+    try {
+      const backend = this.#backend;
+      const session = await backend.opened;
+      const { tokens } = this.#incoming;
+      const parameters = await this.#context.parametersFor(
+        backend,
+        message,
+        message.parameters,
+        tokens,
+      );
+      // Given up, or moved, in the meantime.
+      if (this.#incoming.isOver || this.#isEnding) return;
+      if (this.#leg !== undefined || this.#isMoving) return;
+      const leg = this.#subscribe(backend, session, parameters, new GroupRange());
+      this.#leg = leg;
+      this.#forwarded.resolve(leg.request.message.requestId);
+      for (const update of this.#updates) this.#lane.run(() => this.#sendUpdate(leg, update));
+    } catch (error) {
+      // A relay that another attempt is under way to may have more luck.
+      if (this.#isMoving || this.#leg !== undefined) return;
+      this.#isEnding = true;
+      if (!this.#incoming.isOver) this.#incoming.refuse(this.#context.failureOf(error));
+      this.#finish();
+    }
+  }
+
+  /** Sends SUBSCRIBE to a relay. @throws SessionUseError, MoqtEncodingError */
+  #subscribe(
+    backend: Backend,
+    session: MoqtSession,
+    parameters: Parameters,
+    range: GroupRange,
+  ): SubscriptionLeg {
+    const { type, trackNamespace, trackName } = this.message;
+    const request = session.request({ type, trackNamespace, trackName, parameters });
+    const answered = this.#context.data.expect(session);
+    const leg = new SubscriptionLeg(backend, session, request, range, answered);
+    followOwn(request, {
+      onAnswer: (answer) => this.#relayAnswers(leg, answer),
+      onNews: (news) => this.#relaySays(leg, news),
+      onFinish: () => {},
+      onGoaway: (goaway) => this.#relayLeaves(leg, goaway),
+      onEnd: (end) => {
+        leg.settle();
+        this.#legEnded(leg, end);
+      },
+    });
+    if (this.#hasFinished) request.finish();
+    return leg;
+  }
+
+  // What relays say.
+
+  #relayAnswers(leg: SubscriptionLeg, answer: RequestAnswer): void {
+    if (this.#isEnding || this.#isOver) return;
+    // The answer to a move is that of whoever waits for it.
+    if (leg !== this.#leg) return;
+    if (answer.type === "SUBSCRIBE_OK") this.#grant(leg, answer);
+    else if (answer.type === "REQUEST_ERROR") this.#refuse(leg, answer);
+  }
+
+  /** The client gets one SUBSCRIBE_OK, whichever relay is the first to send it (LB-S95). */
+  #grant(leg: SubscriptionLeg, ok: SubscribeOk): void {
+    const { client, aliases, data } = this.#context;
+    this.#lease ??= aliases.lease(client, leg.session, ok.trackAlias);
+    const { alias } = this.#lease;
+    this.#delivery ??= data.deliver(client, alias);
+    leg.grant(this.#delivery, ok.trackAlias);
+    if (!this.#isPending) return;
+    this.#isPending = false;
+    if (asksForFill(this.message.parameters)) {
+      leg.fill(this.#delivery, leg.request.message.requestId, this.message.requestId);
+    }
+    this.#guard(() => this.#incoming.send({ ...ok, trackAlias: alias }));
+  }
+
+  #refuse({ backend }: SubscriptionLeg, error: RequestError): void {
+    this.#isEnding = true;
+    this.#guard(() => this.#incoming.refuse(this.#context.refusalBy(backend, error)));
+    this.#endLegs(streamResetCodes.CANCELLED);
+    this.#finish();
+  }
+
+  #relaySays(leg: SubscriptionLeg, news: RequestNews): void {
+    if (news.type === "PUBLISH_DONE") leg.done = news;
+    // What a relay says that delivers its last groups does not concern the client any more.
+    if (leg !== this.#leg || this.#isEnding || this.#isDone) return;
+    if (news.type === "PUBLISH_DONE") this.#relayIsDone(leg, news);
+    else if (news.type === "PUBLISH_STATE_NOTIFY") {
+      this.#guard(() => this.#incoming.send(news));
+    }
+  }
+
+  #relayIsDone(leg: SubscriptionLeg, message: PublishDone): void {
+    // Another relay is about to take over, and says itself what becomes of the track.
+    if (this.#isMoving) return;
+    // The relay goes, the track does not.
+    if (message.statusCode === publishDoneCodes.GOING_AWAY) {
+      this.#context.onRelayGoaway(this, { newSessionUri: "", timeout: 0n });
+    } else void this.#finishWith(leg, message);
+  }
+
+  /** Brings the end of the track to the client, once all of it is there (LB-PMAP-14, LB-S52). */
+  async #finishWith(leg: SubscriptionLeg, message: PublishDone): Promise<void> {
+    this.#isDone = true;
+    const { clock, limits, data } = this.#context;
+    const isForgotten = data.expect(leg.session);
+    await within(clock, limits.holdTime, leg.complete(message.streamCount));
+    isForgotten();
+    leg.detach();
+    await this.#delivery?.quiet();
+    if (this.#isOver) return;
+    const streamCount = this.#delivery?.streams ?? 0n;
+    this.#guard(() => this.#incoming.send({ ...message, streamCount }));
+    this.#finish();
+  }
+
+  #relayLeaves(leg: SubscriptionLeg, goaway: RequestGoaway): void {
+    if (leg === this.#leg && !this.#isDone) this.#context.onRelayGoaway(this, goaway);
+  }
+
+  #legEnded(leg: SubscriptionLeg, end: RequestEnd): void {
+    // With its session the mover takes care of it; what is over for the client needs nothing.
+    if (leg !== this.#leg || this.#isEnding || this.#isDone || this.#isMoving) return;
+    if (end.how !== "cancelled" || end.cause === "LOCAL") return;
+    if (end.code === undefined) {
+      this.end("INTERNAL_ERROR");
+      return;
+    }
+    this.#isEnding = true;
+    this.#incoming.cancel(end.code);
+    this.#endLegs(end.code);
+    this.#finish();
+  }
+
+  // What the client says.
+
+  #clientSays(news: RequestNews, tokens: readonly TokenValue[]): void | Promise<void> {
+    if (this.#isEnding || this.#isDone || news.type !== "REQUEST_UPDATE") return;
+    return this.#clientUpdates(news, tokens);
+  }
+
+  async #clientUpdates(
+    { requestId, parameters }: Extract<RequestNews, { readonly type: "REQUEST_UPDATE" }>,
+    tokens: readonly TokenValue[],
+  ): Promise<void> {
+    const answer = this.#answers.expect();
+    const refusal = await this.#context.judgeUpdate(this, parameters, tokens);
+    if (refusal !== undefined) {
+      answer(refusal);
+      return;
+    }
+    const update = { requestId, parameters, tokens, answer, isAnswered: false, isAccepted: false };
+    this.#updates.push(update);
+    if (this.#leg !== undefined) await this.#sendUpdate(this.#leg, update);
+  }
+
+  /** Sends an update to the relay of `leg`; its answer counts as long as that one serves. */
+  async #sendUpdate(leg: SubscriptionLeg, update: Update): Promise<void> {
+    const { parameters: asked, tokens } = update;
+    const { message } = this;
+    try {
+      const parameters = await this.#context.parametersFor(leg.backend, message, asked, tokens);
+      if (leg.request.isOver || this.#isEnding || leg !== this.#leg) return;
+      const sent = leg.update(parameters, (numbered) => {
+        if (!asksForFill(asked) || this.#delivery === undefined) return;
+        leg.fill(this.#delivery, numbered, update.requestId);
+      });
+      sent.then(
+        (answer) => this.#updateAnswered(leg, update, answer),
+        () => {},
+      );
+    } catch (error) {
+      this.#updateAnswered(leg, update, this.#context.failureOf(error));
+    }
+  }
+
+  #updateAnswered(leg: SubscriptionLeg, update: Update, answer: RequestOk | RequestError): void {
+    if (leg !== this.#leg || update.isAnswered) return;
+    update.isAnswered = true;
+    if (answer.type === "REQUEST_OK") {
+      update.isAccepted = true;
+      this.#current = updated(this.#current, update.parameters);
+    }
+    // Those that a leg that is to take over may not know are kept for it.
+    if (!this.#isMoving) this.#updates = this.#updates.filter((each) => each !== update);
+    update.answer(answer);
+  }
+
+  #clientFinished(): void {
+    this.#hasFinished = true;
+    this.#guard(() => this.#leg?.request.finish());
+    this.#guard(() => this.#next?.request.finish());
+  }
+
+  #clientLeaves({ timeout }: RequestGoaway): void {
+    this.#guard(() => this.#leg?.request.goaway({ timeout: Number(timeout) }));
+  }
+
+  #clientEnded(end: RequestEnd): void {
+    if (this.#isOver || this.#isEnding) return;
+    this.#isEnding = true;
+    const code = end.how === "cancelled" ? end.code : undefined;
+    this.#endLegs(code ?? streamResetCodes.CANCELLED);
+    this.#finish();
+  }
+
+  // Moving.
+
+  async #move(to: Backend, deadline: number): Promise<Reissue> {
+    let session: MoqtSession;
+    let tokens: Parameters;
+    try {
+      session = await to.opened;
+      const ofClient = this.#incoming.tokens;
+      tokens = await this.#context.parametersFor(to, this.message, [], ofClient);
+    } catch {
+      return "unreachable";
+    }
+    if (this.#isOver || this.#isEnding || this.#isDone) return "complete";
+    const rest = this.#rest();
+    if (rest === undefined) {
+      void this.#complete();
+      return "complete";
+    }
+    const old = this.#leg;
+    const isLost = this.#backend.isOver;
+    this.#updates = this.#updates.filter(({ isAnswered }) => !isAnswered);
+    if (!isLost) old?.hold(rest.from);
+    let next: SubscriptionLeg;
+    try {
+      const range = new GroupRange(rest.from);
+      next = this.#subscribe(to, session, [...tokens, ...rest.parameters], range);
+    } catch {
+      old?.keep();
+      return "unreachable";
+    }
+    this.#next = next;
+    // Nothing is to be waited for at a relay that is gone (LB-DISPL-12).
+    if (isLost) this.#leaveLost(old);
+    return await this.#await(next, old, deadline);
+  }
+
+  /** What is left to ask for; a fill that has begun is not asked for a second time. */
+  #rest(): Remainder | undefined {
+    const rest = remainder(this.#current, this.#delivery?.largestGroup);
+    if (rest === undefined || this.#leg?.hasFilled !== true) return rest;
+    return {
+      ...rest,
+      parameters: rest.parameters.filter(({ type }) => type !== "FILL_PARAMETERS"),
+    };
+  }
+
+  /** Waits for the answer of the new relay, and lets it take over or not. */
+  async #await(
+    next: SubscriptionLeg,
+    old: SubscriptionLeg | undefined,
+    deadline: number,
+  ): Promise<Reissue> {
+    let answer: RequestAnswer | undefined;
+    try {
+      answer = await next.request.answer;
+    } catch {
+      // Its session has ended, or its stream.
+    }
+    this.#next = undefined;
+    if (this.#isOver || this.#isEnding || this.#isDone) {
+      next.end(streamResetCodes.CANCELLED);
+      return "complete";
+    }
+    if (answer?.type === "SUBSCRIBE_OK") {
+      this.#takeOver(next, old, answer, deadline);
+      return "moved";
+    }
+    next.settle();
+    old?.keep();
+    if (old?.done !== undefined) {
+      void this.#finishWith(old, old.done);
+      return "complete";
+    }
+    if (answer?.type === "REQUEST_ERROR" && this.#isPending && old === undefined) {
+      // A client that has no answer yet gets this one.
+      this.#refuse(next, answer);
+      return "complete";
+    }
+    this.#resume();
+    return answer?.type === "REQUEST_ERROR" ? "refused" : "unreachable";
+  }
+
+  /** A request that no relay has got yet goes to the first one after all, where that is there. */
+  #resume(): void {
+    if (this.#leg === undefined && this.#isPending && !this.#backend.isOver) {
+      queueMicrotask(() => this.#lane.run(() => this.#open()));
+    }
+  }
+
+  #takeOver(
+    next: SubscriptionLeg,
+    old: SubscriptionLeg | undefined,
+    ok: SubscribeOk,
+    deadline: number,
+  ): void {
+    const { range } = next;
+    const held = old?.range.largestHeld;
+    // Where nothing was forwarded, the old relay keeps the groups that it has begun: the new one
+    // may start later than it did.
+    if (this.#delivery?.largestGroup === undefined && held !== undefined) range.from = held + 1n;
+    this.#backend = next.backend;
+    this.#leg = next;
+    if (old?.isGranted === true && !old.backend.isOver) {
+      old.yieldTo(range.from);
+      void this.#leave(old, deadline);
+    } else old?.end(streamResetCodes.CANCELLED);
+    this.#grant(next, ok);
+    this.#fillAgain(next);
+    // Whatever it does not know of yet (LB-S94).
+    for (const update of this.#updates.splice(0)) this.#repeat(next, update);
+  }
+
+  /** The fill of the SUBSCRIBE comes from the new relay, if it was asked for there again. */
+  #fillAgain(leg: SubscriptionLeg): void {
+    const delivery = this.#delivery;
+    const asked = leg.request.message as Subscribe;
+    if (delivery === undefined || !asksForFill(asked.parameters)) return;
+    leg.fill(delivery, asked.requestId, this.message.requestId);
+  }
+
+  #repeat(leg: SubscriptionLeg, update: Update): void {
+    if (!update.isAnswered) {
+      this.#updates.push(update);
+      this.#lane.run(() => this.#sendUpdate(leg, update));
+    } else if (update.isAccepted) {
+      this.#lane.run(() => this.#sendUpdate(leg, { ...update, isAnswered: true }));
+    }
+  }
+
+  /**
+   * Lets the old relay deliver its last groups, and cancels its subscription then: it has ended when
+   * the new relay has accepted and no stream below the first group of that one is open (LB-PMOVE-9).
+   */
+  async #leave(old: SubscriptionLeg, deadline: number): Promise<void> {
+    this.#leaving.add(old);
+    const { clock } = this.#context;
+    const last = async () => {
+      await new Promise<void>((resolve) => void clock.after(lateStreams, resolve));
+      await old.quiet();
+    };
+    await within(clock, Math.max(0, deadline - clock.now()), last());
+    if (!this.#leaving.delete(old)) return;
+    old.end(streamResetCodes.CANCELLED);
+  }
+
+  /** What a lost relay did not get through is cut at the client, who gets the next group (LB-S96). */
+  #leaveLost(old: SubscriptionLeg | undefined): void {
+    old?.end(streamResetCodes.SESSION_CLOSED);
+    this.#leg = undefined;
+  }
+
+  /** The range has been delivered: that is the end of the subscription (LB-S92). */
+  async #complete(): Promise<void> {
+    this.#isDone = true;
+    const old = this.#leg;
+    await old?.quiet();
+    old?.end(streamResetCodes.CANCELLED);
+    await this.#publishDone(publishDoneCodes.SUBSCRIPTION_ENDED);
+  }
+
+  // The end.
+
+  #endLegs(code: StreamResetName | bigint): void {
+    const number = typeof code === "bigint" ? code : streamResetCodes[code];
+    for (const leg of [this.#leg, this.#next, ...this.#leaving]) leg?.end(number);
+    this.#leaving.clear();
+  }
+
+  async #publishDone(statusCode: bigint): Promise<void> {
+    await this.#delivery?.quiet();
+    const streamCount = this.#delivery?.streams ?? 0n;
+    this.#guard(() =>
+      this.#incoming.send({ type: "PUBLISH_DONE", statusCode, streamCount, errorReason: "" }),
+    );
+    this.#finish();
+  }
+
+  /** What a relay may say on its leg need not fit the client's. */
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch {
+      this.end("INTERNAL_ERROR");
+    }
+  }
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#forwarded.resolve(undefined);
+    this.#delivery?.end();
+    this.#lease?.release();
+    this.#leg?.release();
+    this.onOver?.();
+  }
+}

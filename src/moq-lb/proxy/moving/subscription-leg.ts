@@ -1,0 +1,157 @@
+/**
+ * One SUBSCRIBE of the balancer at a relay, for a subscription that may have several of them one
+ * after the other.
+ *
+ * @module
+ */
+
+import type { MessageParameter, PublishDone, RequestError, RequestOk } from "../../../moqt/mod.ts";
+import type { MoqtSession, OutgoingRequest } from "../../../session/mod.ts";
+import type { Delivery, GroupGate, Passage, Source } from "../data/delivery.ts";
+import type { Backend } from "../relays/backend.ts";
+
+/** Which groups a leg delivers: those from `from` on that are below `below`. */
+export class GroupRange implements GroupGate {
+  /** Groups below come from an earlier leg. */
+  from: bigint;
+  /** Groups from here on come from a later leg. */
+  below: bigint | undefined;
+  /** Whether groups from `below` on are held, because the later leg has not been granted yet. */
+  isHolding = false;
+  /** The largest group that is held. */
+  largestHeld: bigint | undefined;
+
+  constructor(from = 0n) {
+    this.from = from;
+  }
+
+  passageOf(groupId: bigint): Passage {
+    if (groupId < this.from) return "drop";
+    if (this.below === undefined || groupId < this.below) return "forward";
+    if (!this.isHolding) return "drop";
+    if (this.largestHeld === undefined || groupId > this.largestHeld) this.largestHeld = groupId;
+    return "hold";
+  }
+}
+
+export class SubscriptionLeg {
+  readonly backend: Backend;
+  readonly session: MoqtSession;
+  readonly request: OutgoingRequest;
+  readonly range: GroupRange;
+  /** Whether the relay has sent SUBSCRIBE_OK. */
+  isGranted = false;
+  /** The relay's PUBLISH_DONE. */
+  done: PublishDone | undefined;
+  #source: Source | undefined;
+  readonly #fills: Source[] = [];
+  readonly #answered: () => void;
+  /** Lets its session end, as far as this is concerned. */
+  readonly #unuse: () => void;
+
+  /** @param answered ends the expectation of its objects, which may come before its answer */
+  constructor(
+    backend: Backend,
+    session: MoqtSession,
+    request: OutgoingRequest,
+    range: GroupRange,
+    answered: () => void,
+  ) {
+    this.backend = backend;
+    this.session = session;
+    this.request = request;
+    this.range = range;
+    this.#answered = answered;
+    this.#unuse = backend.use();
+  }
+
+  /** The relay has granted it: its objects go to `delivery`. */
+  grant(delivery: Delivery, alias: bigint): void {
+    this.isGranted = true;
+    this.#source = delivery.attach(this.session, alias, this.range);
+    this.#answered();
+  }
+
+  /** No SUBSCRIBE_OK comes any more. */
+  settle(): void {
+    this.#answered();
+  }
+
+  /** Whether anything of a fill has come. */
+  get hasFilled(): boolean {
+    return this.#fills.some(({ streams }) => streams > 0n);
+  }
+
+  /** A fill comes with this Request ID of the message that asked for it, on either leg. */
+  fill(delivery: Delivery, requestId: bigint, ownRequestId: bigint): void {
+    this.#fills.push(delivery.attachFetch(this.session, requestId, ownRequestId));
+  }
+
+  /** Keeps groups from `group` on back until {@link yieldTo} or {@link keep}. */
+  hold(group: bigint): void {
+    this.range.below = group;
+    this.range.isHolding = true;
+    this.range.largestHeld = undefined;
+    this.#source?.reconsider();
+  }
+
+  /** Another leg delivers from `group` on: what is held of that is dropped. */
+  yieldTo(group: bigint): void {
+    this.range.below = group;
+    this.range.isHolding = false;
+    this.#source?.reconsider();
+  }
+
+  /** No other leg takes over: what is held goes on. */
+  keep(): void {
+    this.range.below = undefined;
+    this.range.isHolding = false;
+    this.#source?.reconsider();
+  }
+
+  /** Sends an update. @throws SessionUseError */
+  update(
+    parameters: readonly MessageParameter[],
+    numbered: (requestId: bigint) => void,
+  ): Promise<RequestOk | RequestError> {
+    return this.request.update(parameters, numbered);
+  }
+
+  /** Resolves when no stream of a group below `below`, and no fill, is under way. */
+  async quiet(): Promise<void> {
+    const { below } = this.range;
+    await Promise.all([this.#source?.quiet(below), ...this.#fills.map((fill) => fill.quiet())]);
+  }
+
+  /**
+   * Resolves when as many streams have come as the relay has counted, and all are over.
+   *
+   * @param streams Stream Count of its PUBLISH_DONE
+   */
+  async complete(streams: bigint): Promise<void> {
+    const expected = this.#fills.reduce((rest, fill) => rest - fill.streams, streams);
+    await this.#source?.begun(expected);
+    await this.#source?.quiet();
+    await Promise.all(this.#fills.map((fill) => fill.quiet()));
+  }
+
+  /** Nothing more begins from it. */
+  detach(): void {
+    this.#source?.detach();
+    for (const fill of this.#fills) fill.detach();
+  }
+
+  /** It is given up: its request is cancelled, and what is under way from it is cut on both legs. */
+  end(code: bigint): void {
+    this.#answered();
+    if (!this.request.isOver) this.request.cancel(code);
+    this.#source?.end(code);
+    for (const fill of this.#fills) fill.end(code);
+    this.release();
+  }
+
+  /** All of it is through. */
+  release(): void {
+    this.#unuse();
+  }
+}
