@@ -4,10 +4,11 @@
  * @module
  */
 
-import type { Clock, MoqtSession } from "../../session/mod.ts";
+import type { MoqtSession } from "../../session/mod.ts";
 import type { AliasLease } from "./aliases.ts";
 import type { Delivery, Source } from "./data/delivery.ts";
 import type { MappingContext } from "./mapping-context.ts";
+import { within } from "./waiting.ts";
 
 /** The objects of a subscription. */
 export class SubscriptionObjects {
@@ -128,14 +129,4 @@ export class FetchObjects {
     this.#source.detach();
     this.#delivery.end();
   }
-}
-
-/** Resolves with `done`, and in any case after `milliseconds`. */
-async function within(clock: Clock, milliseconds: number, done: Promise<unknown>): Promise<void> {
-  let cancel = () => {};
-  const late = new Promise<void>((resolve) => {
-    cancel = clock.after(milliseconds, resolve);
-  });
-  await Promise.race([done, late]);
-  cancel();
 }

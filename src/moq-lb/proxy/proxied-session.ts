@@ -40,6 +40,7 @@ import { createDataPlane } from "./data/data-plane.ts";
 import type { DataCounts, DataPlane } from "./data/delivery.ts";
 import type { KeptMapping, Mapping } from "./mapping.ts";
 import type { MappingContext } from "./mapping-context.ts";
+import { ClientSubscription } from "./moving/client-subscription.ts";
 import { relayOf } from "./moving/displacement.ts";
 import { type Destination, Mover } from "./moving/mover.ts";
 import { parameterFault, withTokens } from "./parameters.ts";
@@ -339,13 +340,21 @@ export class ProxiedSession {
   }
 
   #carry(carriage: Carriage, over?: () => void): void {
-    const mapping = new CarriedRequest(this.#context, carriage);
+    const mapping = this.#mappingOf(carriage);
     this.#mappings.add(mapping);
     mapping.onOver = () => {
       this.#mappings.delete(mapping);
       this.#mover.forget(mapping);
       over?.();
     };
+  }
+
+  #mappingOf(carriage: Carriage): KeptMapping {
+    const { request, opener, key, backend } = carriage;
+    if (opener === "client" && request.message.type === "SUBSCRIBE") {
+      return new ClientSubscription(this.#context, request, key, backend);
+    }
+    return new CarriedRequest(this.#context, carriage);
   }
 
   /**
