@@ -3,6 +3,7 @@
 import process from "node:process";
 import { agent } from "./agent.ts";
 import { agentPage } from "./agent-page.ts";
+import { dataPlane } from "./data-plane.ts";
 import { hrw } from "./hrw.ts";
 import { plugin } from "./plugin.ts";
 import { routing } from "./routing.ts";
@@ -16,6 +17,7 @@ const areas = {
   "Loading a snapshot": snapshot,
   "One request over HTTP": plugin,
   "Live sessions": session,
+  "The data plane of proxy mode": dataPlane,
   "The Configuration Agent": agent,
   "The status page": agentPage,
 };

@@ -23,6 +23,7 @@ export class WebTransportStream implements QuicStream {
   readonly kind: QuicStreamKind;
   readonly local: boolean;
   readonly stopped: Promise<bigint>;
+  readonly wasReset: Promise<bigint> | undefined;
   /** Resolves once both directions have ended. */
   readonly finished: Promise<void>;
   readonly #stream: QuicStream;
@@ -54,6 +55,11 @@ export class WebTransportStream implements QuicStream {
     this.local = stream.local;
     const stopped = Promise.withResolvers<bigint>();
     this.stopped = stopped.promise;
+    this.wasReset = stream.wasReset?.then((code) =>
+      code === http3ErrorCodes.WT_SESSION_GONE
+        ? new Promise<never>(() => {})
+        : applicationCode(code),
+    );
     this.#stream = stream;
     this.#source = source;
     this.#preamble = preamble;

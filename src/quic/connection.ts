@@ -106,6 +106,11 @@ export interface QuicStream {
   stopSending(code: bigint): void;
   /** Resolves with the code when the peer sends STOP_SENDING; otherwise never settles. */
   readonly stopped: Promise<bigint>;
+  /**
+   * Resolves with the code when the peer resets the stream, whether or not anybody reads; otherwise
+   * never settles. Absent where the stack tells readers alone.
+   */
+  readonly wasReset?: Promise<bigint> | undefined;
 }
 
 /** A bound UDP port that takes connections. */

@@ -45,17 +45,22 @@ export class TakenStream implements TransportStream {
     return this.#stream.stopped;
   }
 
-  async read(max = Number.POSITIVE_INFINITY): Promise<Uint8Array | null> {
-    if (this.#bytes.length > 0) return this.#cut(max);
-    if (this.#fin) return null;
+  get wasReset(): Promise<bigint> | undefined {
+    return this.#stream.wasReset;
+  }
+
+  read(max = Number.POSITIVE_INFINITY): Promise<Uint8Array | null> {
+    if (this.#bytes.length > 0) return Promise.resolve(this.#cut(max));
+    if (this.#fin) return Promise.resolve(null);
     const pending = this.#read;
-    if (pending === undefined) return await this.#stream.read(max);
+    if (pending === undefined) return this.#stream.read(max);
     this.#read = undefined;
-    const bytes = await pending;
-    this.#fin = bytes === null;
-    if (bytes === null) return null;
-    this.#bytes = bytes;
-    return this.#cut(max);
+    return pending.then((bytes) => {
+      this.#fin = bytes === null;
+      if (bytes === null) return null;
+      this.#bytes = bytes;
+      return this.#cut(max);
+    });
   }
 
   write(bytes: Uint8Array, fin?: boolean): Promise<void> {

@@ -112,6 +112,10 @@ class ClampingStream implements TransportStream {
     this.#stream = stream;
   }
 
+  get wasReset(): Promise<bigint> | undefined {
+    return this.#stream.wasReset;
+  }
+
   read(max?: number): Promise<Uint8Array | null> {
     return this.#stream.read(max);
   }

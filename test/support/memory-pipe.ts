@@ -35,6 +35,8 @@ export class MemoryPipe {
   readonly finished: Promise<void>;
   /** Resolves with the code of STOP_SENDING. */
   readonly stopped: Promise<bigint>;
+  /** Resolves with the code of RESET_STREAM. */
+  readonly wasReset: Promise<bigint>;
 
   readonly #options: MemoryPipeOptions;
   readonly #arrived: Uint8Array[] = [];
@@ -48,6 +50,7 @@ export class MemoryPipe {
   readonly #announce: () => void;
   readonly #finish: () => void;
   readonly #stop: (code: bigint) => void;
+  readonly #tellOfReset: (code: bigint) => void;
 
   constructor(options: MemoryPipeOptions) {
     this.#options = options;
@@ -57,6 +60,9 @@ export class MemoryPipe {
     this.firstFrame = first.promise;
     this.finished = finished.promise;
     this.stopped = stopped.promise;
+    const wasReset = Promise.withResolvers<bigint>();
+    this.wasReset = wasReset.promise;
+    this.#tellOfReset = wasReset.resolve;
     this.#announce = first.resolve;
     this.#finish = finished.resolve;
     this.#stop = stopped.resolve;
@@ -79,8 +85,10 @@ export class MemoryPipe {
     if (this.#ended || this.#writeError !== undefined) return;
     this.#failWrites(new QuicError("STREAM_ABANDONED", "the stream was reset here"));
     this.#announce();
-    if (this.#options.resetOut) this.#failReads(new StreamReset(code));
-    else {
+    if (this.#options.resetOut) {
+      if (this.#readError === undefined) this.#tellOfReset(code);
+      this.#failReads(new StreamReset(code));
+    } else {
       this.#finArrived = true;
       this.#deliver();
     }

@@ -263,6 +263,10 @@ class MemoryStream implements QuicStream {
     this.stopped = out?.stopped ?? new Promise(() => {});
   }
 
+  get wasReset(): Promise<bigint> | undefined {
+    return this.#in?.wasReset;
+  }
+
   async read(max?: number): Promise<Uint8Array | null> {
     if (this.#in === undefined) throw wrongDirection("written");
     return await this.#in.read(max);

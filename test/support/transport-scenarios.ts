@@ -432,6 +432,26 @@ function pressure(scenario: Scenario): void {
     "prompt-reset",
   );
 
+  scenario(
+    "tells of a reset whatever lies unread before it, where it tells at all",
+    async ({ client, server }) => {
+      const stream = await client.openUni();
+      const refused = assert.rejects(writeUntilRefused(stream), withCode("STREAM_ABANDONED"));
+      const peer = await accepted(server);
+      const served = echo(server, 10);
+      for (let i = 0; i < 10; i++) await ask(client, utf8("still there?"));
+      await served;
+      const { wasReset } = peer;
+      stream.reset(6n);
+      await refused;
+      if (wasReset === undefined || !client.fidelity.reset) return;
+      assert.equal(await wasReset, 6n);
+      await assert.rejects(readAll(peer), withCode("STREAM_RESET"));
+      assert.equal(await peer.wasReset, 6n);
+    },
+    "prompt-reset",
+  );
+
   scenario("lets a reader stop a writer that is held back", async ({ client, server }) => {
     const stream = await client.openUni();
     const refused = assert.rejects(writeUntilRefused(stream), withCode("STREAM_STOPPED"));

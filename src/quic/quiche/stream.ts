@@ -51,6 +51,8 @@ export class QuicheStream implements QuicStream {
   /** What reads meet once the chunks are gone: FIN, or an error. */
   #readEnd: "fin" | QuicError | undefined;
   #reading: { readonly max: number; readonly settle: Settle<Uint8Array | null> } | undefined;
+  /** Made for who asks for it. */
+  #wasReset: PromiseWithResolvers<bigint> | undefined;
   /** Bytes read that the Worker was not told of. */
   #consumed = 0;
 
@@ -134,8 +136,20 @@ export class QuicheStream implements QuicStream {
     if (fin) this.#checkDone();
   }
 
+  get wasReset(): Promise<bigint> {
+    if (this.#wasReset === undefined) {
+      this.#wasReset = Promise.withResolvers();
+      if (this.#readEnd instanceof StreamReset) {
+        this.#wasReset.resolve(this.#readEnd.applicationCode);
+      }
+    }
+    return this.#wasReset.promise;
+  }
+
   onReset(code: bigint): void {
+    if (this.#readEnd !== undefined) return;
     this.#endReading(new StreamReset(code));
+    this.#wasReset?.resolve(code);
   }
 
   #endReading(error: QuicError): void {

@@ -43,11 +43,13 @@ export class QmuxStream implements TransportStream {
   readonly kind: TransportStreamKind;
   readonly local: boolean;
   readonly stopped: Promise<bigint>;
+  readonly wasReset: Promise<bigint>;
 
   readonly #facts: QmuxStreamFacts;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #writer: WritableStreamDefaultWriter<Uint8Array> | undefined;
   readonly #resolveStopped: (code: bigint) => void;
+  readonly #tellOfReset: (code: bigint) => void;
   /** What a read returned less of than there was. */
   #rest: Uint8Array | undefined;
   #readError: QuicError | undefined;
@@ -74,6 +76,9 @@ export class QmuxStream implements TransportStream {
     const stopped = Promise.withResolvers<bigint>();
     this.stopped = stopped.promise;
     this.#resolveStopped = stopped.resolve;
+    const wasReset = Promise.withResolvers<bigint>();
+    this.wasReset = wasReset.promise;
+    this.#tellOfReset = wasReset.resolve;
   }
 
   /** Gives the stream its halves; before, it can hear of the peer but not be used. */
@@ -201,6 +206,7 @@ export class QmuxStream implements TransportStream {
   /** The peer's RESET_STREAM came; the library ends reading with it. */
   peerReset(code: bigint): void {
     this.#resetCode ??= code;
+    if (this.#readError === undefined) this.#tellOfReset(code);
     this.#endReceiving();
   }
 

@@ -35,10 +35,12 @@ export class H2Stream implements TransportStream, StreamHandler {
   readonly kind: TransportStreamKind;
   readonly local: boolean;
   readonly stopped: Promise<bigint>;
+  readonly wasReset: Promise<bigint>;
   readonly parentobj: StreamSession;
 
   readonly #native: NativeStream;
   readonly #resolveStopped: (code: bigint) => void;
+  readonly #tellOfReset: (code: bigint) => void;
   readonly #arrived: Uint8Array[] = [];
   #finArrived = false;
   #read: { max: number; resolve: (bytes: Uint8Array | null) => void; reject: Refuse } | undefined;
@@ -67,6 +69,9 @@ export class H2Stream implements TransportStream, StreamHandler {
     const { promise, resolve } = Promise.withResolvers<bigint>();
     this.stopped = promise;
     this.#resolveStopped = resolve;
+    const wasReset = Promise.withResolvers<bigint>();
+    this.wasReset = wasReset.promise;
+    this.#tellOfReset = wasReset.resolve;
     native.jsobj = this;
     native.sendInitialParameters();
   }
@@ -141,6 +146,7 @@ export class H2Stream implements TransportStream, StreamHandler {
     if (nettask === "resetStream") {
       if (this.#readError === undefined && !this.#finArrived) {
         this.#failReading(new StreamReset(BigInt(code)));
+        this.#tellOfReset(BigInt(code));
       }
       this.#native.drainReads();
       this.#endReceiving();

@@ -1,10 +1,9 @@
 /**
  * One data stream of a publisher on its way to its subscribers: nearly always one.
  *
- * What is read is written, and nothing is read on before it is taken, but for one chunk: while a
- * write waits, that read tells of a reset, which has to overtake what waits (LB-PDATA-17). So a
- * stream costs two chunks at most, and a subscriber that does not read stops its publisher by flow
- * control, stream by stream (LB-PDATA-13, LB-SEC-30).
+ * What is read is written, and no more is read before that is taken. So a stream costs a chunk, and
+ * a subscriber that does not read stops its publisher by flow control, stream by stream
+ * (LB-PDATA-13, LB-SEC-30).
  *
  * @module
  */
@@ -56,9 +55,8 @@ export class Flow implements ObjectStream {
   #branches: readonly Branch[];
   /** A stream is "opening" until its header is written: up to then it can still be held. */
   #state: "held" | "opening" | "running" | "over" = "held";
-  /** The chunk that was read ahead; `null`: FIN; `undefined`: none yet. */
-  #ahead: Uint8Array | null | undefined;
-  #reading: Promise<void> | undefined;
+  /** What follows the first chunk; `null`: FIN; `undefined`: not there yet. */
+  #second: Uint8Array | null | undefined;
 
   /**
    * Does nothing before {@link reconsider}.
@@ -78,6 +76,8 @@ export class Flow implements ObjectStream {
       branch.leg.outgoing.add(branch);
       for (const attachment of branch.attachments) attachment.add(this);
     }
+    // A reset overtakes what waits, and shows while nothing is read (LB-PDATA-17).
+    void stream.wasReset?.then((code) => this.end(code));
   }
 
   get isUnderWay(): boolean {
@@ -131,9 +131,10 @@ export class Flow implements ObjectStream {
   /** How many wait to be opened is bounded by the streams that publishers are granted. */
   async #begin(): Promise<void> {
     this.#state = "opening";
-    const branches = this.#branches;
-    for (const branch of branches) branch.opening ??= this.#open(branch);
-    for (const branch of branches) await branch.opening;
+    for (const branch of this.#branches) {
+      branch.opening ??= this.#open(branch);
+      await branch.opening;
+    }
     // Held again, over, or begun by a later call.
     if (this.#state === "opening") await this.#pump();
   }
@@ -157,14 +158,25 @@ export class Flow implements ObjectStream {
   /** Never rejects. */
   async #pump(): Promise<void> {
     this.#state = "running";
-    for (let isFirst = true, fin = false; !fin; isFirst = false) {
-      const bytes = await this.#next();
-      if (bytes === undefined) return;
-      fin = bytes === null || (await this.#endsHere());
+    try {
+      // The session has read it to see what the stream is.
+      const first = await this.#stream.read(chunkSize);
+      if (this.#isOver || first === null) return;
+      const second = this.#readSecond();
+      // A FIN that has come already goes along: most streams of small objects are one write.
+      await undefined;
       if (this.#isOver) return;
-      if (isFirst) this.#tellOfStart();
-      await this.#write(bytes ?? noBytes, fin, isFirst);
-      if (this.#isOver) return;
+      this.#tellOfStart();
+      let fin = this.#second === null;
+      await this.#write(first, fin, true);
+      if (!fin) await second;
+      for (let bytes = this.#second; !fin && !this.#isOver && bytes !== undefined; ) {
+        fin = bytes === null;
+        await this.#write(bytes ?? noBytes, fin, false);
+        if (!fin && !this.#isOver) bytes = await this.#stream.read(chunkSize);
+      }
+    } catch (error) {
+      this.#fail(error);
     }
     for (const branch of this.#branches) this.#forget(branch);
   }
@@ -183,50 +195,29 @@ export class Flow implements ObjectStream {
     }
   }
 
-  /** What was read; `undefined` once it is over. */
-  async #next(): Promise<Uint8Array | null | undefined> {
-    if (this.#reading === undefined) this.#readAhead();
-    if (this.#ahead === undefined) await this.#reading;
-    return this.#isOver ? undefined : this.#ahead;
+  #readSecond(): Promise<void> {
+    return this.#stream.read(chunkSize).then(
+      (bytes) => {
+        this.#second = bytes;
+      },
+      (error) => this.#fail(error),
+    );
   }
 
-  /**
-   * Reads on, and tells whether FIN has come already, so that it goes along with what was read:
-   * most streams of small objects are one write.
-   */
-  async #endsHere(): Promise<boolean> {
-    this.#readAhead();
-    await undefined;
-    return this.#ahead === null;
+  /** Resolves when every subscriber's stack has taken the bytes. */
+  #write(bytes: Uint8Array, fin: boolean, hasHeader: boolean): Promise<unknown> {
+    const [branch] = this.#branches;
+    if (this.#branches.length === 1) return writeTo(branch as Branch, bytes, fin, hasHeader);
+    return Promise.all(
+      this.#branches.map((each) =>
+        writeTo(each, bytes, fin, hasHeader).catch((error) => this.endBranch(each, codeOf(error))),
+      ),
+    );
   }
 
-  #readAhead(): void {
-    this.#ahead = undefined;
-    this.#reading = this.#stream.read(chunkSize).then(this.#onRead, this.#onReadFailed);
-  }
-
-  readonly #onRead = (bytes: Uint8Array | null): void => {
-    this.#ahead = bytes;
-  };
-
-  /** Anything but a reset is the end of the session, or was given up here. */
-  readonly #onReadFailed = (error: unknown): void => {
-    this.end(error instanceof StreamReset ? error.applicationCode : SESSION_CLOSED);
-  };
-
-  /** Resolves when every subscriber's stack has taken the bytes; never rejects. */
-  async #write(bytes: Uint8Array, fin: boolean, hasHeader: boolean): Promise<void> {
-    const writing = this.#branches.map(async (branch) => {
-      const own = hasHeader ? withId(bytes, branch.idBytes) : bytes;
-      branch.leg.countBytes(own.length);
-      try {
-        await branch.out?.write(own, fin);
-      } catch (error) {
-        const wasStopped = error instanceof StreamStopped;
-        this.endBranch(branch, wasStopped ? error.applicationCode : SESSION_CLOSED);
-      }
-    });
-    await Promise.all(writing);
+  /** The publisher has reset the stream, its subscriber has stopped it, or a session has ended. */
+  #fail(error: unknown): void {
+    this.end(codeOf(error));
   }
 
   #forget(branch: Branch): void {
@@ -239,4 +230,21 @@ export class Flow implements ObjectStream {
     }
     for (const attachment of branch.attachments) attachment.delete(this);
   }
+}
+
+function writeTo(
+  { leg, out, idBytes }: Branch,
+  bytes: Uint8Array,
+  fin: boolean,
+  hasHeader: boolean,
+): Promise<void> {
+  const own = hasHeader ? withId(bytes, idBytes) : bytes;
+  leg.countBytes(own.length);
+  return (out as TransportStream).write(own, fin);
+}
+
+/** The code of a peer; anything else is the end of a session. */
+function codeOf(error: unknown): bigint {
+  const isOfPeer = error instanceof StreamReset || error instanceof StreamStopped;
+  return isOfPeer ? error.applicationCode : SESSION_CLOSED;
 }

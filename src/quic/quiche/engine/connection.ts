@@ -425,7 +425,7 @@ export class EngineConnection {
     }
     for (;;) {
       const room = regardless ? READ_SIZE : allowance(stream.unread, this.#unread);
-      if (room === 0) return;
+      // Without room as well: a reset shows all the same, whatever lies unread before it.
       let got: [number, boolean] | null;
       try {
         got = this.#quic.streamRecv(stream.id, readBuffer.subarray(0, Math.min(room, READ_SIZE)));
@@ -439,6 +439,7 @@ export class EngineConnection {
       }
       if (got === null) return;
       const [length, fin] = got;
+      if (room === 0 && !fin) return;
       stream.unread += length;
       this.#unread += length;
       this.#emit({ type: "data", stream: stream.id, bytes: readBuffer.slice(0, length), fin });

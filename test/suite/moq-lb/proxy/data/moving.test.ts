@@ -99,6 +99,20 @@ describe("a gate", () => {
     assert.deepEqual((await client.received()).bytes, subgroup(9, 8, "62"));
   });
 
+  test("does not keep a stream that is reset while it is held [LB-PDATA-17]", async () => {
+    const { plane, client, old, gate, source } = await movingBed();
+    gate.later = "hold";
+    const held = await old.uni(subgroup(5, 7));
+    await settle();
+    held.reset(0x2n);
+    await source.quiet();
+    gate.later = "forward";
+    source.reconsider();
+    await old.uni(subgroup(5, 8), true);
+    assert.deepEqual((await client.received()).bytes, subgroup(9, 8));
+    assert.equal(plane.counts.streams.toClient, 1);
+  });
+
   test("that drops what is under way cuts it at both ends", async () => {
     const { client, old, gate, source } = await movingBed();
     const stream = await old.uni(subgroup(5, 7));

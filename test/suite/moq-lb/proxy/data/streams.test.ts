@@ -177,6 +177,23 @@ describe("a data stream", () => {
     assert.equal((await readToEnd(arriving)).end, streamResetCodes.DELIVERY_TIMEOUT);
   });
 
+  test("that is reset while the client grants no stream for it never gets one [LB-PDATA-17] [LB-S52]", async () => {
+    // One is taken by the control stream.
+    const { plane, client, relay } = await dataPlaneBed({ client: { uniStreams: 2 } });
+    const delivery = plane.deliver(client.session, 9n);
+    const source = delivery.attach(relay.session, 5n);
+    const first = await relay.uni(subgroup(5, 0));
+    const arriving = await client.stream();
+    const waiting = await relay.uni(subgroup(5, 1));
+    await settle();
+    waiting.reset(streamResetCodes.DELIVERY_TIMEOUT);
+    await settle();
+    await first.end();
+    await readToEnd(arriving);
+    await source.quiet();
+    assert.deepEqual([source.streams, delivery.streams, delivery.largestGroup], [2n, 1n, 0n]);
+  });
+
   test("is read no further than its subscriber reads [LB-SEC-30]", async () => {
     const { plane, client, relay } = await dataPlaneBed({
       client: { streamWindow: 1024 },
@@ -191,7 +208,7 @@ describe("a data stream", () => {
       await stream.end();
     })();
     await settle();
-    // What each window has, one chunk that is written and one that is read ahead, each of a window.
+    // What each window has, and a chunk on its way.
     assert.ok(taken <= 5, `${taken} KiB were taken`);
     assert.equal((await readToEnd(arriving)).bytes.length, 8 + 100 * 1024);
     await writing;
