@@ -1,6 +1,9 @@
 /**
  * The data plane of one client session: finds for each stream and datagram whose it is.
  *
+ * Streams towards one session have equal shares of its connection: priorities of publishers and
+ * subscribers are carried, but the QUIC stacks are not told of them.
+ *
  * @module
  */
 

@@ -11,7 +11,7 @@
 import { streamResetCodes } from "../../../moqt/mod.ts";
 import { StreamReset, StreamStopped } from "../../../quic/errors.ts";
 import type { IncomingDataStream } from "../../../session/mod.ts";
-import type { TransportStream } from "../../../transport/transport.ts";
+import { clampedCode, type TransportStream } from "../../../transport/transport.ts";
 import { withId } from "./header.ts";
 import type { Attachment, ObjectStream, OutgoingStream, Outlet, SubscriberSide } from "./outlet.ts";
 import { passageOf } from "./passage.ts";
@@ -20,6 +20,9 @@ import { passageOf } from "./passage.ts";
 const chunkSize = 0x1_0000;
 
 const noBytes = new Uint8Array(0);
+
+/** The largest code that every stack sends; peers may send larger ones, which nobody registered. */
+const largestCode = 2n ** 53n - 1n;
 
 const { CANCELLED, SESSION_CLOSED } = streamResetCodes;
 
@@ -115,11 +118,11 @@ export class Flow implements ObjectStream {
 
   endBranch(branch: Branch, code: bigint): void {
     if (branch.isOver) return;
-    branch.code = code;
-    branch.out?.reset(code);
+    branch.code = clampedCode(code, largestCode);
+    branch.out?.reset(branch.code);
     const isLast = this.#branches.length === 1;
     // Before anybody hears of the end, and starts something else.
-    if (isLast) this.#stream.stopSending(code);
+    if (isLast) this.#stream.stopSending(branch.code);
     this.#forget(branch);
   }
 
@@ -159,9 +162,9 @@ export class Flow implements ObjectStream {
   async #pump(): Promise<void> {
     this.#state = "running";
     try {
-      // The session has read it to see what the stream is.
-      const first = await this.#stream.read(chunkSize);
-      if (this.#isOver || first === null) return;
+      // The session has read it to see what the stream is: it is there, and has the whole header.
+      const first = (await this.#stream.read(chunkSize)) as Uint8Array;
+      if (this.#isOver) return;
       const second = this.#readSecond();
       // A FIN that has come already goes along: most streams of small objects are one write.
       await undefined;

@@ -156,6 +156,20 @@ describe("a data stream", () => {
     });
   }
 
+  test("with codes that stacks cannot send ends with the largest that they can", async () => {
+    const { plane, client, relay } = await dataPlaneBed();
+    plane.deliver(client.session, 9n).attach(relay.session, 5n);
+    const resetting = await relay.uni(subgroup(5, 3));
+    const arriving = await client.stream();
+    await readAll(arriving, 8);
+    resetting.reset(2n ** 62n - 1n);
+    assert.equal((await readToEnd(arriving)).end, 2n ** 53n - 1n);
+    const stream = await relay.uni(subgroup(5, 4));
+    (await client.stream()).stopSending(2n ** 60n);
+    assert.equal(await stream.stopped, 2n ** 53n - 1n);
+    assert.equal(client.session.isOver, false);
+  });
+
   test("that is stopped while a write waits for the subscriber is stopped at once [LB-S74]", async () => {
     const { plane, client, relay } = await dataPlaneBed({ client: { streamWindow: 64 } });
     plane.deliver(client.session, 9n).attach(relay.session, 5n);
