@@ -37,7 +37,7 @@ import type { MappingContext } from "../mapping-context.ts";
 import { asksForFill } from "../parameters.ts";
 import type { Backend } from "../relays/backend.ts";
 import { within } from "../waiting.ts";
-import { type Remainder, remainder, updated } from "./current-parameters.ts";
+import { namesStart, type Remainder, remainder, updated } from "./current-parameters.ts";
 import { GroupRange, SubscriptionLeg } from "./subscription-leg.ts";
 
 type Parameters = readonly MessageParameter[];
@@ -77,6 +77,8 @@ export class ClientSubscription implements Mapping {
   #leg: SubscriptionLeg | undefined;
   /** Legs that deliver their last groups. */
   readonly #leaving = new Set<SubscriptionLeg>();
+  /** Groups below come from legs that are leaving, whether or not anything of them has come. */
+  #from = 0n;
   /** The leg that is to take over, as long as its relay has not answered. */
   #next: SubscriptionLeg | undefined;
   #lease: AliasLease | undefined;
@@ -407,10 +409,11 @@ export class ClientSubscription implements Mapping {
     const old = this.#leg;
     const isLost = this.#backend.isOver;
     this.#updates = this.#updates.filter(({ isAnswered }) => !isAnswered);
-    if (!isLost) old?.hold(rest.from);
+    const from = larger(rest.from, this.#from);
+    if (!isLost) old?.hold(from);
     let next: SubscriptionLeg;
     try {
-      const range = new GroupRange(rest.from);
+      const range = new GroupRange(from);
       next = this.#subscribe(to, session, [...tokens, ...rest.parameters], range);
     } catch {
       old?.keep();
@@ -482,10 +485,17 @@ export class ClientSubscription implements Mapping {
     deadline: number,
   ): void {
     const { range } = next;
-    const held = old?.range.largestHeld;
-    // Where nothing was forwarded, the old relay keeps the groups that it has begun: the new one
-    // may start later than it did.
-    if (this.#delivery?.largestGroup === undefined && held !== undefined) range.from = held + 1n;
+    // Where nothing was forwarded, the old relay keeps the groups that it has begun: the new one may
+    // start later than it did, at what is its largest object now if the client named no start.
+    if (this.#delivery?.largestGroup === undefined && old?.isGranted && !old.backend.isOver) {
+      const { largestHeld = -1n } = old.range;
+      range.from = larger(range.from, largestHeld + 1n);
+      const largest = ok.parameters.find(({ type }) => type === "LARGEST_OBJECT");
+      if (largest?.type === "LARGEST_OBJECT" && !namesStart(this.#current)) {
+        range.from = larger(range.from, largest.location.group + 1n);
+      }
+    }
+    this.#from = range.from;
     this.#backend = next.backend;
     this.#leg = next;
     if (old?.isGranted === true && !old.backend.isOver) {
@@ -581,4 +591,8 @@ export class ClientSubscription implements Mapping {
     this.#leg?.release();
     this.onOver?.();
   }
+}
+
+function larger(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
 }

@@ -60,6 +60,12 @@ export function remainder(
   return { parameters: [...rest, { type: "LOCATION_FILTER", filter }], from };
 }
 
+/** Whether a subscription begins where it says, and not where its track is when a relay gets it. */
+export function namesStart(current: Parameters): boolean {
+  const kind = filterOf(current)?.kind;
+  return kind === "START" || kind === "RANGE";
+}
+
 function filterOf(parameters: Parameters): LocationFilter | undefined {
   for (const parameter of parameters) {
     if (parameter.type === "LOCATION_FILTER") return parameter.filter;

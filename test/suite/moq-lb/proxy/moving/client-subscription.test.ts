@@ -107,11 +107,11 @@ class ScriptedRelay {
     return this.last.message as Subscribe;
   }
 
-  grant(alias = this.#alias++): bigint {
+  grant(alias = this.#alias++, parameters: MessageParameter[] = []): bigint {
     this.last.send({
       type: "SUBSCRIBE_OK",
       trackAlias: alias,
-      parameters: [],
+      parameters,
       trackProperties: none,
     });
     return alias;
@@ -178,9 +178,10 @@ class Bed {
   subscription!: ClientSubscription;
   #incoming = Promise.withResolvers<IncomingRequest>();
 
-  constructor(draft: Draft = 22) {
+  /** @param uniStreams how many the client grants at a time, the control stream included */
+  constructor(draft: Draft = 22, uniStreams = 100) {
     this.draft = draft;
-    const [near, far] = memoryTransportPair({ protocol: draftName(draft) });
+    const [near, far] = memoryTransportPair({ protocol: draftName(draft), uniStreams });
     const { clock } = this;
     this.client = new MoqtSession(near, {
       role: "client",
@@ -199,8 +200,12 @@ class Bed {
   }
 
   /** A client's SUBSCRIBE, at r1. */
-  static async subscribed(parameters: MessageParameter[] = [], draft?: Draft): Promise<Bed> {
-    const bed = new Bed(draft);
+  static async subscribed(
+    parameters: MessageParameter[] = [],
+    draft?: Draft,
+    uniStreams?: number,
+  ): Promise<Bed> {
+    const bed = new Bed(draft, uniStreams);
     await settle();
     bed.request = bed.client.request({
       type: "SUBSCRIBE",
@@ -217,8 +222,12 @@ class Bed {
   }
 
   /** The same, granted by r1 under its alias 40. */
-  static async granted(parameters: MessageParameter[] = [], draft?: Draft): Promise<Bed> {
-    const bed = await Bed.subscribed(parameters, draft);
+  static async granted(
+    parameters: MessageParameter[] = [],
+    draft?: Draft,
+    uniStreams?: number,
+  ): Promise<Bed> {
+    const bed = await Bed.subscribed(parameters, draft, uniStreams);
     bed.relays.r1.grant();
     await settle();
     return bed;
@@ -421,6 +430,41 @@ describe("a subscription that moves", () => {
     await moved;
     await r2.send(alias, 5, "the end of five");
     await r2.send(alias, 6, "six");
+    await bed.pass(1000);
+    assert.deepEqual(bed.groups, ["5: five FIN", "6: six FIN"]);
+  });
+
+  test("loses no group that the new relay takes for past, although it comes late from the old one", async () => {
+    const bed = await Bed.granted();
+    const { r1, r2 } = bed.relays;
+    const moved = bed.subscription.reissue(r2.backend, later);
+    await settle();
+    const alias = r2.grant(50n, [{ type: "LARGEST_OBJECT", location: { group: 5n, object: 0n } }]);
+    await moved;
+    await r1.send(40n, 5, "five");
+    await r2.send(alias, 6, "six");
+    await bed.pass(1000);
+    assert.deepEqual(bed.groups, ["5: five FIN", "6: six FIN"]);
+  });
+
+  test("gets a group once that an earlier relay still has on its way when it moves again [LB-PMOVE-8]", async () => {
+    const bed = await Bed.granted([], 22, 2);
+    const { r1, r2 } = bed.relays;
+    // The client grants no stream, so that nothing can be forwarded.
+    const only = await bed.server.openDataStream();
+    await r1.send(40n, 5, "five");
+    await settle();
+    const moved = bed.subscription.reissue(r2.backend, later);
+    await settle();
+    r2.grant();
+    await moved;
+    const back = bed.subscription.reissue(r1.backend, later);
+    await settle();
+    const alias = r1.grant();
+    await back;
+    await r1.send(alias, 5, "five again");
+    await r1.send(alias, 6, "six");
+    only.reset(streamResetCodes.CANCELLED);
     await bed.pass(1000);
     assert.deepEqual(bed.groups, ["5: five FIN", "6: six FIN"]);
   });
