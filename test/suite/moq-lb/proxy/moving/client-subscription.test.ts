@@ -331,7 +331,7 @@ describe("a subscription that moves", () => {
     assert.deepEqual(bed.groups, ["7: seven FIN", "8: eight FIN"]);
   });
 
-  test("is cancelled at the old relay once that has delivered its last group [LB-PMOVE-9]", async () => {
+  test("is cancelled at the old relay once that has delivered its last group, which overlaps with the new one [LB-PMOVE-9] [LB-PMOVE-23]", async () => {
     const bed = await Bed.granted();
     const { r1, r2 } = bed.relays;
     const seven = await r1.group(40n, 7);
@@ -467,6 +467,20 @@ describe("a subscription that moves", () => {
     only.reset(streamResetCodes.CANCELLED);
     await bed.pass(1000);
     assert.deepEqual(bed.groups, ["5: five FIN", "6: six FIN"]);
+  });
+
+  test("begins after the largest group, not after the one that came last [LB-S93]", async () => {
+    const bed = await Bed.granted();
+    const { r1, r2 } = bed.relays;
+    await r1.send(40n, 9, "nine");
+    await r1.send(40n, 4, "four, late");
+    await settle();
+    void bed.subscription.reissue(r2.backend, later);
+    await settle();
+    const start = { group: 10n, object: 0n };
+    assert.deepEqual(r2.asked.parameters, [
+      { type: "LOCATION_FILTER", filter: { kind: "START", start } },
+    ]);
   });
 
   test("is over where its range has been delivered [LB-S92]", async () => {

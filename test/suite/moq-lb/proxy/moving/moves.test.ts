@@ -198,7 +198,7 @@ describe("GOAWAY of a relay on the stream of one request", () => {
 });
 
 describe("a rotation that moves a namespace", () => {
-  test("has four kinds of requests asked for again, and the client makes them at the new relay on the same session [LB-DISPL-1] [LB-PMOVE-1] [LB-PMOVE-15] [LB-PMOVE-16] [LB-PMOVE-17] [LB-PMOVE-22]", async () => {
+  test("has four kinds of requests asked for again, and the client makes them at the new relay on the same session, beside the old ones [LB-DISPL-1] [LB-PMOVE-1] [LB-S97] [LB-PMOVE-15] [LB-PMOVE-16] [LB-PMOVE-17] [LB-PMOVE-22]", async () => {
     const bed = bedThatGrants({ ...reissuing, routes: pinned("r1") });
     const types = granted.filter((type) => type !== "SUBSCRIBE");
     const asked = await askAll(bed, "live-a", types);
@@ -215,7 +215,11 @@ describe("a rotation that moves a namespace", () => {
       const [at] = bed.relay("r2").of(type);
       assert.deepEqual(at && routingKey(at.message), [utf8("live"), utf8("a")]);
       assert.equal(bed.relay("r1").of(type).length, 1);
+      // The old one lives until the client lets go of it, or its time is up.
+      assert.equal(bed.relay("r1").only(type).isOver, false);
     }
+    await bed.pass(7500);
+    for (const type of types) assert.equal(bed.relay("r1").only(type).isOver, true);
   });
 
   test("has a SUBSCRIBE made again, and the client notices a group boundary at most [LB-PMOVE-2] [LB-PMOVE-3] [LB-PMOVE-10] [LB-PAFF-2] [PX-04]", async () => {
