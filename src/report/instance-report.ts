@@ -54,6 +54,19 @@ export interface InstanceReport {
   readonly decisions: Readonly<Partial<Record<DecisionOutcome, number>>>;
   /** Live sessions now. */
   readonly sessions?: number;
+  /**
+   * Relays that do not fit into their pool (LB-PSETUP-12): at most {@link maximumMismatches}, each
+   * once. Left out where there is none, so that an agent that knows nothing of it is not troubled.
+   */
+  readonly mismatches?: readonly Mismatch[];
+}
+
+/** A relay that refuses what clients were promised for its pool. */
+export interface Mismatch {
+  /** Lower-case hexadecimal. */
+  readonly rid: string;
+  /** Since when, in milliseconds of the Unix epoch on the instance's clock. */
+  readonly at: number;
 }
 
 /** What decisions are counted by: names of REQUEST_ERROR codes, and one for any other. */
@@ -75,6 +88,8 @@ export type DecisionOutcome = (typeof decisionOutcomes)[number];
 export const maximumReportLength = 16 * 1024;
 
 export const maximumHealthViews = 256;
+
+export const maximumMismatches = 16;
 
 /** 256 bytes in hexadecimal: relays with longer RIDs are left out of reports. */
 const ridPattern = /^(?:[0-9a-f]{2}){1,256}$/;
@@ -146,6 +161,7 @@ const reportNames: ReadonlySet<string> = new Set([
   "health",
   "decisions",
   "sessions",
+  "mismatches",
 ]);
 
 /**
@@ -165,7 +181,7 @@ export function parseReport(value: unknown): InstanceReport {
 
 function readReport(value: unknown): InstanceReport {
   const report = readMembers(value, "the report", reportNames);
-  const { activeVersion, digest, ageSeconds, sessions } = report;
+  const { activeVersion, digest, ageSeconds, sessions, mismatches } = report;
   // All three tell of one snapshot: they are there together or not at all.
   const none = activeVersion === null;
   if ((ageSeconds === null) !== none || (digest !== undefined && none)) {
@@ -184,6 +200,7 @@ function readReport(value: unknown): InstanceReport {
     health: readHealth(report.health),
     decisions: readDecisions(report.decisions),
     ...(sessions !== undefined && { sessions: readInteger(sessions, "sessions") }),
+    ...(mismatches !== undefined && { mismatches: readMismatches(mismatches) }),
   };
 }
 
@@ -201,6 +218,22 @@ function readHealth(value: unknown): readonly HealthView[] {
     seen.add(rid);
     const state = readChoice(view.state, "state", ["draining", "unhealthy"]);
     return { rid, state, at: readInteger(view.at, "at") };
+  });
+}
+
+const mismatchNames: ReadonlySet<string> = new Set(["rid", "at"]);
+
+function readMismatches(value: unknown): readonly Mismatch[] {
+  if (!Array.isArray(value) || value.length > maximumMismatches) {
+    throw new ClaimsFault(`mismatches has to be a list of at most ${maximumMismatches}`);
+  }
+  const seen = new Set<string>();
+  return value.map((item) => {
+    const mismatch = readMembers(item, "a mismatch", mismatchNames);
+    const rid = readText(mismatch.rid, "rid", ridPattern);
+    if (seen.has(rid)) throw new ClaimsFault("mismatches has to name each relay once");
+    seen.add(rid);
+    return { rid, at: readInteger(mismatch.at, "at") };
   });
 }
 
@@ -243,8 +276,19 @@ export function fittingViews(views: readonly HealthView[]): readonly HealthView[
   return fitting;
 }
 
+/** The mismatches that fit into one report, those of short RIDs: the last ones first. */
+export function fittingMismatches(mismatches: readonly Mismatch[]): readonly Mismatch[] {
+  return mismatches
+    .filter(({ rid }) => ridPattern.test(rid) && rid.length <= longestMismatch)
+    .sort((a, b) => b.at - a.at)
+    .slice(0, maximumMismatches);
+}
+
+/** Digits of an RID in a mismatch, so that all of them take less than 2 KiB. */
+const longestMismatch = 64;
+
 /** Base64url takes a third more; header, signature and the other members are below 2 KiB. */
-const bytesForViews = ((maximumReportLength - 2048) * 3) / 4;
+const bytesForViews = ((maximumReportLength - 2048) * 3) / 4 - 2048;
 
 function tooLarge(): ReportError {
   const message = `the signed report has more than ${maximumReportLength} characters`;

@@ -16,10 +16,12 @@ import type { Fetch } from "./address.ts";
 import { agentChannel, type ReportChannel, storeChannel } from "./channel.ts";
 import { ReportError } from "./errors.ts";
 import {
+  fittingMismatches,
   fittingViews,
   type HealthView,
   type InstanceReport,
   isInstanceId,
+  type Mismatch,
   signReport,
 } from "./instance-report.ts";
 import type { ReceiptClaims } from "./receipt.ts";
@@ -46,6 +48,8 @@ export interface ReporterOptions {
   readonly sessions?: () => number;
   /** What the instance sees of relays by itself. Default: nothing. */
   readonly health?: () => readonly HealthView[];
+  /** Relays that do not fit into their pool. Default: none. */
+  readonly mismatches?: () => readonly Mismatch[];
   readonly fetch?: Fetch;
   /** Milliseconds of the Unix epoch; `steadyClock()` by default. */
   readonly now?: () => number;
@@ -75,6 +79,12 @@ export interface Reporter {
   stop(): Promise<void>;
   /** Sends one report. Calls during one share it. Never rejects. */
   reportNow(): Promise<ReportEvent>;
+  /**
+   * Something has changed that the agent should know of: a report leaves within a second, or once
+   * the one under way is over (LB-HEALTH-9). Changes at one time share it. Does nothing while the
+   * reporter is not started.
+   */
+  reportSoon(): void;
   /** For runtimes without timers between requests: reports if it is time to. */
   reportIfDue(): Promise<ReportEvent> | undefined;
   /** What became of the last report. */
@@ -83,6 +93,9 @@ export interface Reporter {
 
 /** Failures in a row are answered with pauses of up to this many intervals. */
 const longestPause = 8;
+
+/** Milliseconds in which changes are gathered for one report. */
+const gatheringTime = 250;
 
 /** Milliseconds after which nothing more is to be expected of a report under way. */
 const longestSending = 60_000;
@@ -104,7 +117,7 @@ class InstanceReporter implements Reporter {
   #sending: Promise<ReportEvent> | undefined;
   #sendingSince = 0;
   /** Present while started; its identity tells one start from the next. */
-  #schedule: { timer?: unknown } | undefined;
+  #schedule: { timer?: unknown; soon?: unknown } | undefined;
   last: ReportEvent | undefined;
 
   constructor(options: ReporterOptions) {
@@ -132,12 +145,26 @@ class InstanceReporter implements Reporter {
 
   async stop(): Promise<void> {
     this.#timers.clearTimeout(this.#schedule?.timer);
+    this.#timers.clearTimeout(this.#schedule?.soon);
     this.#schedule = undefined;
     await this.#sending;
   }
 
   reportNow(): Promise<ReportEvent> {
     return this.#sending ?? this.#send();
+  }
+
+  reportSoon(): void {
+    const schedule = this.#schedule;
+    if (schedule === undefined || schedule.soon !== undefined) return;
+    const report = async () => {
+      // What is under way was made before the change.
+      await this.#sending;
+      if (this.#schedule !== schedule) return;
+      delete schedule.soon;
+      await this.reportNow();
+    };
+    schedule.soon = this.#timers.setTimeout(() => void report(), gatheringTime);
   }
 
   reportIfDue(): Promise<ReportEvent> | undefined {
@@ -205,6 +232,7 @@ class InstanceReporter implements Reporter {
 
   #make(sequence: number, at: number): InstanceReport {
     const { instanceId, holder, tally, mode = "redirect", sessions, health } = this.#options;
+    const mismatches = fittingMismatches(this.#options.mismatches?.() ?? []);
     // Not before the first report: clocks of workerd stand at 0 until a request comes in.
     this.#startedAt ??= at;
     const { version, digest, age, stale } = holder.status();
@@ -221,6 +249,7 @@ class InstanceReporter implements Reporter {
       health: fittingViews(health?.() ?? []),
       decisions: tally.decisions,
       ...(sessions && { sessions: sessions() }),
+      ...(mismatches.length > 0 && { mismatches }),
     };
   }
 }

@@ -34,13 +34,18 @@ export interface InstanceView {
 
 /** Something about the instances that an operator should see to. */
 export interface InstanceAlarm {
-  readonly code: "INSTANCE_BEHIND" | "INSTANCE_SILENT" | "INSTANCE_AHEAD" | "INSTANCE_DIFFERS";
+  readonly code:
+    | "INSTANCE_BEHIND"
+    | "INSTANCE_SILENT"
+    | "INSTANCE_AHEAD"
+    | "INSTANCE_DIFFERS"
+    | "POOL_MISMATCH";
   /** Milliseconds of the Unix epoch; absent where it is not known. */
   readonly since?: number;
   readonly message: string;
 }
 
-/** Instances that an alarm names; more are counted. */
+/** Instances, or relays, that an alarm names; more are counted. */
 const named = 10;
 
 /**
@@ -62,7 +67,22 @@ export function instanceAlarms(
     ...alarm("INSTANCE_AHEAD", "a version above the current one", views, (v) => v.ahead > 0),
     ...alarm("INSTANCE_BEHIND", "behind the current version", late, () => true),
     ...alarm("INSTANCE_SILENT", "no report", views, (v) => v.silent),
+    ...mismatchAlarm(views.filter(({ silent }) => !silent)),
   ];
+}
+
+/** Names relays, by RID: they are what has to be set right (LB-PSETUP-12). */
+function mismatchAlarm(views: readonly InstanceView[]): InstanceAlarm[] {
+  const mismatches = views.flatMap(({ report }) => report?.mismatches ?? []);
+  const rids = [...new Set(mismatches.map(({ rid }) => rid))];
+  if (rids.length === 0) return [];
+  const what = "relays that do not speak what their pool promises";
+  return [{ code: "POOL_MISMATCH", message: `${what}: ${enumerated(rids)}` }];
+}
+
+function enumerated(names: readonly string[]): string {
+  const more = names.length > named ? ` and ${names.length - named} more` : "";
+  return `${names.slice(0, named).join(", ")}${more}`;
 }
 
 function alarm(
@@ -73,8 +93,6 @@ function alarm(
 ): InstanceAlarm[] {
   const found = views.filter(applies);
   if (found.length === 0) return [];
-  const ids = found.slice(0, named).map(({ id }) => id);
-  const more = found.length > named ? ` and ${found.length - named} more` : "";
   const since = found.flatMap(({ silentSince, behindSince }) => {
     const time = code === "INSTANCE_SILENT" ? silentSince : behindSince;
     return time === undefined ? [] : [time];
@@ -83,7 +101,7 @@ function alarm(
     {
       code,
       ...(since.length > 0 && { since: Math.min(...since) }),
-      message: `${what}: ${ids.join(", ")}${more}`,
+      message: `${what}: ${enumerated(found.map(({ id }) => id))}`,
     },
   ];
 }

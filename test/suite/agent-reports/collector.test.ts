@@ -373,6 +373,27 @@ describe("what the collector shows", () => {
     );
   });
 
+  test("alarms name relays that do not fit into their pool, for as long as instances say so [LB-PSETUP-12]", async () => {
+    const it = await bench();
+    await it.send({ mismatches: [{ rid: "7231", at: T0 }] });
+    await it.send({
+      instanceId: "edge-2",
+      mismatches: [
+        { rid: "7231", at: T0 },
+        { rid: "7232", at: T0 },
+      ],
+    });
+    assert.deepEqual(it.collector.alarms(), [
+      {
+        code: "POOL_MISMATCH",
+        message: "relays that do not speak what their pool promises: 7231, 7232",
+      },
+    ]);
+    await it.send({ sequence: 2 });
+    await it.send({ instanceId: "edge-2", sequence: 2 });
+    assert.deepEqual(it.collector.alarms(), []);
+  });
+
   test("alarms name ten instances and count the others", async () => {
     const key = await someKey();
     const ids = Array.from({ length: 25 }, (_, i) => `edge-${10 + i}`);

@@ -207,4 +207,28 @@ describe("the ID of an instance", () => {
       assert.equal(isInstanceId(id), false, `${id}`);
     }
   });
+
+  test("names relays that do not fit into their pool, each once, and no more than there is room for [LB-PSETUP-12]", async () => {
+    const key = await someKey();
+    const mismatches = [{ rid: "7231", at: T0 }];
+    const report = reportWith({ mismatches });
+    const opened = await openReport(await signReport(report, key), () => key.publicKey);
+    assert.deepEqual(opened.mismatches, mismatches);
+    const wrong: unknown[] = [
+      {},
+      [
+        { rid: "7231", at: T0 },
+        { rid: "7231", at: T0 },
+      ],
+      [{ rid: "r1", at: T0 }],
+      [{ rid: "7231", at: -1 }],
+      [{ rid: "7231", at: T0, draft: 22 }],
+      Array.from({ length: 17 }, (_, i) => ({ rid: `72${10 + i}`, at: T0 })),
+    ];
+    for (const value of wrong) {
+      assert.throws(() => parseReport({ ...reportWith(), mismatches: value }), {
+        code: "MALFORMED_REPORT",
+      });
+    }
+  });
 });

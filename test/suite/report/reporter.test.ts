@@ -98,6 +98,34 @@ async function receiptFor(
 }
 
 describe("a reporter", () => {
+  test("tells what an instance sees of relays within a second, changes at one time together [LB-HEALTH-9] [LB-PSETUP-12]", async () => {
+    const health: { rid: string; state: "draining" | "unhealthy"; at: number }[] = [];
+    const mismatches: { rid: string; at: number }[] = [];
+    const { reporter, timers, calls, sent } = await bench({
+      health: () => health,
+      mismatches: () => mismatches,
+    });
+    reporter.reportSoon();
+    assert.deepEqual(timers.delays, []);
+    reporter.start();
+    await reporter.reportNow();
+    const first = await sent(0);
+    assert.deepEqual(first.health, []);
+    assert.equal("mismatches" in first, false);
+    health.push({ rid: "7231", state: "unhealthy", at: T0 });
+    reporter.reportSoon();
+    mismatches.push({ rid: "7232", at: T0 });
+    reporter.reportSoon();
+    const soon = timers.delays.filter((delay) => delay < 1000);
+    assert.equal(soon.length, 1);
+    timers.fire();
+    while (calls.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    const second = await sent(1);
+    assert.deepEqual(second.health, health);
+    assert.deepEqual(second.mismatches, mismatches);
+    await reporter.stop();
+  });
+
   test("posts a signed report of version, age and decisions [LB-CONF-24] [LB-CONF-25]", async () => {
     const tally = createTally();
     for (const outcome of ["REDIRECT", "REDIRECT", "UNAUTHORIZED", "example.com"]) {
