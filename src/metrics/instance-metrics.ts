@@ -62,6 +62,8 @@ const refusalCauses: Readonly<
   draining: true,
   address: true,
   protocol: true,
+  draft: true,
+  carrier: true,
   "tenant-fault": true,
 };
 

@@ -15,12 +15,18 @@ import {
 } from "../moqt/mod.ts";
 import type { Decision, RejectionCause, RejectionCode } from "./decision.ts";
 
+/** A request that is carried to its Selected Relay, in proxy mode. */
+export interface Forwarding {
+  readonly kind: "proxy";
+  readonly rid: Uint8Array;
+}
+
 /** One decision. Every member is JSON. */
 export interface DecisionEvent {
   readonly requestType: RequestType;
   readonly draft: Draft;
-  /** The registered name of the REQUEST_ERROR code that was answered. */
-  readonly outcome: "REDIRECT" | RejectionCode;
+  /** The registered name of the REQUEST_ERROR code that was answered, where one was. */
+  readonly outcome: "REDIRECT" | "FORWARDED" | RejectionCode;
   /** Why. */
   readonly cause: "placed" | RejectionCause;
   /** RID of the Selected Relay as safe text; absent where the request was rejected. */
@@ -53,7 +59,7 @@ const longestText = 100;
 export function decisionEvent(
   request: RoutableRequest,
   draft: Draft,
-  decision: Decision,
+  decision: Decision | Forwarding,
   { version, duration, logNames }: DecisionCircumstances,
 ): DecisionEvent {
   const namespace = logNames ? routingKey(request) : undefined;
@@ -71,11 +77,12 @@ export function decisionEvent(
 }
 
 function outcomeOf(
-  decision: Decision,
+  decision: Decision | Forwarding,
 ): Pick<DecisionEvent, "outcome" | "cause" | "relay" | "reason" | "fault"> {
-  if (decision.kind === "redirect") {
+  if (decision.kind !== "rejection") {
     const relay = formatNameForLog([decision.rid], undefined, longestText);
-    return { outcome: "REDIRECT", cause: "placed", relay };
+    const outcome = decision.kind === "redirect" ? "REDIRECT" : "FORWARDED";
+    return { outcome, cause: "placed", relay };
   }
   const { code, cause, reason, fault } = decision;
   return {

@@ -48,17 +48,17 @@ export {
   type Redirector,
   type Requester,
 } from "./redirect.ts";
-export {
-  createRedirectServer,
-  type RedirectServer,
-  type RedirectServerOptions,
-  type RedirectServerStatus,
-  type Refusal,
-} from "./redirect-server.ts";
+export { createRedirectServer } from "./redirect-server.ts";
 export { defaultMaximumPending, type RedirectorOptions } from "./redirector-options.ts";
 export { decodeRequest } from "./request.ts";
 export type { Address, AddressFault } from "./service.ts";
 export type { RedirectSessionEvent, RefusalCause } from "./session-event.ts";
 export { defaultSessionLimits, type RedirectSessionLimits } from "./session-limits.ts";
 export { sessionLog } from "./session-log.ts";
+export type {
+  RedirectServer,
+  RedirectServerOptions,
+  RedirectServerStatus,
+  Refusal,
+} from "./session-server.ts";
 export { type AuthorizationToken, tokensWithoutSession } from "./tokens.ts";

@@ -50,7 +50,7 @@ export class Service {
   /** What is wrong with an address, if anything is (SU-05). */
   faultOf({ path, authority }: Address): AddressFault | undefined {
     if (authority !== undefined && this.#authorities.size > 0) {
-      const host = /[/?]/.test(authority) ? undefined : parse(`moqt://${authority}`)?.host;
+      const host = hostOf(authority);
       if (host === undefined || !this.#authorities.has(host)) return "INVALID_AUTHORITY";
     }
     if (path === undefined) return undefined;
@@ -66,8 +66,43 @@ function pathOf(path: string): string | undefined {
     : undefined;
 }
 
+function hostOf(authority: string): string | undefined {
+  return /[/?]/.test(authority) ? undefined : parse(`moqt://${authority}`)?.host;
+}
+
 function parse(uri: string): URL | undefined {
   const normal = normaliseUri(uri);
   // Both schemes have one default port, and the URL class knows the parts of https alone.
   return normal === undefined ? undefined : new URL(normal.replace(/^moqt:/, "https:"));
+}
+
+/** Addresses that are told apart as wholes: URIs, or paths that count at every authority. */
+export class ExactAddresses {
+  readonly #known: { readonly authority: string | undefined; readonly path: string }[] = [];
+
+  /** @throws {ConfigurationError} one of them is neither */
+  constructor(option: string, addresses: readonly string[]) {
+    for (const address of addresses) {
+      const path = address.startsWith("/") && !address.includes("?") ? pathOf(address) : undefined;
+      const uri = path === undefined ? parse(address) : undefined;
+      if (path !== undefined) this.#known.push({ authority: undefined, path });
+      else if (uri !== undefined) this.#known.push({ authority: uri.host, path: uri.pathname });
+      else {
+        const what = "absolute https or moqt URIs, or paths such as /proxy";
+        throw new ConfigurationError(`${option} has to hold ${what}`);
+      }
+    }
+  }
+
+  /** What is known with this path; a path that was not said is that of a URI without one. */
+  has({ path = "", authority }: Address): "this" | "other-authority" | "perhaps" | undefined {
+    const normal = pathOf(path);
+    const known = this.#known.filter((address) => address.path === normal);
+    if (known.length === 0) return undefined;
+    const host = authority === undefined ? undefined : hostOf(authority);
+    if (known.some((address) => address.authority === undefined || address.authority === host)) {
+      return "this";
+    }
+    return authority === undefined ? "perhaps" : "other-authority";
+  }
 }

@@ -15,6 +15,10 @@ export type RefusalCause =
   | "draining"
   | "address"
   | "protocol"
+  /** Proxy mode does not have it: a relay of the pool does not speak it (LB-PSETUP-2). */
+  | "draft"
+  /** Proxy mode needs one that keeps the codes of streams. */
+  | "carrier"
   | "tenant-fault";
 
 /** One moment in the life of a session. Every member is JSON. */
@@ -52,6 +56,9 @@ export type RedirectSessionEvent =
       readonly refusal?: string;
       readonly redirects: number;
       readonly rejections: number;
+      /** Of a session in proxy mode, with the number of requests that were forwarded. */
+      readonly mode?: "proxy";
+      readonly forwarded?: number;
       /** Milliseconds since the session was opened. */
       readonly duration: number;
     };

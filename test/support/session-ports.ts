@@ -40,6 +40,7 @@ export class SessionPorts {
     };
     const server: RedirectServer = {
       refusalOf: (remote, address) => serving().refusalOf(remote, address),
+      draftsAt: (address) => serving().draftsAt(address),
       serve: (transport) => serving().serve(transport),
       drain: (timeout) => serving().drain(timeout),
       status: () => serving().status(),

@@ -42,7 +42,7 @@ import type { KeptMapping, Mapping } from "./mapping.ts";
 import type { MappingContext } from "./mapping-context.ts";
 import { ClientSubscription } from "./moving/client-subscription.ts";
 import { relayOf } from "./moving/displacement.ts";
-import { type Destination, Mover } from "./moving/mover.ts";
+import { type Destination, type MoveEvent, Mover } from "./moving/mover.ts";
 import { parameterFault, withTokens } from "./parameters.ts";
 import type { BackendTokens, ProxyLimits } from "./proxy-options.ts";
 import { RefusedRequest, refusalFor } from "./refused-request.ts";
@@ -70,6 +70,20 @@ export interface ProxyContext {
   readonly ownServiceUris: readonly string[];
   /** A relay has answered REDIRECT, which is not for it to say (LB-A7). */
   readonly onRelayRedirect?: (rid: string) => void;
+  /** A request of the client was placed, or may not be. */
+  readonly onPlaced?: (placed: Placed) => void;
+  /** A request was refused for want of room (LB-PSETUP-18). */
+  readonly onFull?: () => void;
+  /** A displaced request has left its relay, or is about to. */
+  readonly onMove?: (event: MoveEvent) => void;
+}
+
+/** What became of one request of a client. */
+export interface Placed {
+  readonly request: RoutableRequest;
+  readonly destination: Destination | Rejection;
+  /** Milliseconds from the request to that. */
+  readonly duration: number;
 }
 
 export interface ProxiedCounts {
@@ -77,6 +91,8 @@ export interface ProxiedCounts {
   readonly mappings: number;
   /** Requests of the client that wait to be let in. */
   readonly waiting: number;
+  /** Sessions to relays. */
+  readonly backends: number;
   /** Namespaces that are bound to a relay. */
   readonly affinities: number;
   /** Requests that are to leave their relay. */
@@ -146,6 +162,7 @@ export class ProxiedSession {
       active: () => health.active,
       place: (mapping) => this.#destinationOf(mapping),
       backendTo: ({ rid, uri }) => this.#backendTo(rid, uri),
+      ...(proxy.onMove && { onMove: proxy.onMove }),
     });
     this.#unsubscribe = health.onChange(({ rid }) => this.#mover.healthChanged(rid));
   }
@@ -159,6 +176,7 @@ export class ProxiedSession {
     return {
       mappings: this.#mappings.size,
       waiting: this.#waiting.size,
+      backends: this.#relays?.backends.size ?? 0,
       affinities: this.#affinities.size,
       displaced: this.#mover.displaced,
       data: this.#data.counts,
@@ -169,6 +187,7 @@ export class ProxiedSession {
   onRequest(request: IncomingRequest): void {
     const { requestId } = request.message;
     if (this.#isFull) {
+      tell(this.#proxy.onFull, undefined);
       request.refuse(this.#refusal("EXCESSIVE_LOAD"));
       return;
     }
@@ -213,10 +232,11 @@ export class ProxiedSession {
   /** Limits and authorization, then placement (LB-S38). */
   async #admit(request: IncomingRequest): Promise<void> {
     const { message } = request;
+    const receivedAt = this.#proxy.now();
     await this.#isSetUp;
     if (isJoining(message)) {
       const joined = await this.#joined(message, "client");
-      await this.#admitJoining(request, message, joined);
+      await this.#admitJoining(request, message, joined, receivedAt);
       return;
     }
     const key = routingKey(message) as TrackNamespace;
@@ -229,6 +249,7 @@ export class ProxiedSession {
     const rejection = isPromise(checked) ? await checked : checked;
     if (request.isOver || this.#isClosed) return;
     const destination = rejection ?? this.#place(message, key);
+    this.#tellOf(message, destination, receivedAt);
     if ("kind" in destination) {
       request.refuse(toRequestError(destination, message));
       return;
@@ -246,6 +267,7 @@ export class ProxiedSession {
     request: IncomingRequest,
     message: JoiningFetch,
     joined: Joined | undefined,
+    receivedAt: number,
   ): Promise<void> {
     if (joined === undefined) {
       if (!request.isOver) request.refuse(this.#refusal("INVALID_JOINING_REQUEST_ID"));
@@ -256,11 +278,17 @@ export class ProxiedSession {
     const trackName = requestTrackName(mapping.message);
     const rejection = await this.#check(request, { type: "FETCH", trackNamespace: key, trackName });
     if (request.isOver || this.#isClosed) return;
+    this.#tellOf(message, rejection ?? backend, receivedAt);
     if (rejection !== undefined) request.refuse(toRequestError(rejection, message));
     else {
       const asked = { ...message, joiningRequestId: requestId };
       this.#carry({ request, opener: "client", key, backend, message: asked });
     }
+  }
+
+  #tellOf(request: RoutableRequest, destination: Destination | Rejection, receivedAt: number) {
+    const { onPlaced, now } = this.#proxy;
+    tell(onPlaced, { request, destination, duration: now() - receivedAt });
   }
 
   #check(

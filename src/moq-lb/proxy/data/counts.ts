@@ -15,6 +15,16 @@ type Writable<T> = {
 
 export type Counting = Writable<DataCounts>;
 
+/** Adds `more` to `counts`. */
+export function addCounts(counts: Counting, more: DataCounts): void {
+  for (const kind of ["streams", "bytes", "datagrams"] as const) {
+    counts[kind].toClient += more[kind].toClient;
+    counts[kind].toRelay += more[kind].toRelay;
+  }
+  counts.dropped.datagrams += more.dropped.datagrams;
+  counts.dropped.streams += more.dropped.streams;
+}
+
 export function noCounts(): Counting {
   const none = () => ({ toClient: 0, toRelay: 0 });
   return {

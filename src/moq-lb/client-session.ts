@@ -1,39 +1,30 @@
 /**
- * Redirect mode for one live session: every request is answered with one REQUEST_ERROR, mostly a
- * REDIRECT, by the snapshot that is in force when it comes (LB-KEY-11). The session holds nothing
- * of a request that is answered (LB-REDIR-16).
+ * One live session of a client, whatever mode it is served in: whether it may be, by its address and
+ * its credentials, how long it may be idle, and how it is asked to leave.
  *
  * @module
  */
 
 import { isPromise } from "../hook.ts";
-import {
-  type PeerSetup,
-  type SetupOption,
-  type SetupRefusal,
-  streamResetCodes,
-} from "../moqt/mod.ts";
+import type { PeerSetup, SetupOption, SetupRefusal } from "../moqt/mod.ts";
 import {
   type Clock,
-  type IncomingDataStream,
   type IncomingRequest,
   MoqtSession,
   type SessionClose,
 } from "../session/mod.ts";
 import type { Transport } from "../transport/transport.ts";
-import { encodeAnswer } from "./answer.ts";
+import type { Requester } from "./admission.ts";
 import type { AuthorizationDecision, AuthorizationPolicy } from "./authorization.ts";
-import type { Decision } from "./decision.ts";
 import { safeFault, safeReason } from "./decision-event.ts";
-import type { Redirector, Requester } from "./redirect.ts";
-import type { Service } from "./service.ts";
+import type { Mode, ModeSession, RequestCounts } from "./mode.ts";
+import type { Modes } from "./modes.ts";
 import type { RedirectSessionLimits } from "./session-limits.ts";
 
 /** What all sessions of a server share. */
-export interface RedirectSessionContext {
-  readonly redirector: Redirector;
+export interface ClientSessionContext {
+  readonly modes: Modes;
   readonly policy: AuthorizationPolicy;
-  readonly service: Service;
   readonly limits: RedirectSessionLimits;
   readonly implementation: string;
   readonly clock: Clock;
@@ -42,17 +33,18 @@ export interface RedirectSessionContext {
   readonly onError: (error: unknown) => void;
 }
 
-export class RedirectSession {
-  /** Requests that were answered, and how. */
-  redirects = 0;
-  rejections = 0;
+export class ClientSession {
   /** The policy's reason for refusing the session, made safe. */
   refusal: string | undefined;
   /** Told once, when the client's SETUP has come. */
   onSetup: ((setup: PeerSetup) => void) | undefined;
 
-  readonly #context: RedirectSessionContext;
+  readonly #context: ClientSessionContext;
   readonly #session: MoqtSession;
+  /** Known before SETUP where the request that opened the session says what is addressed. */
+  #mode: Mode | undefined;
+  /** There once SETUP is. */
+  #served: ModeSession | undefined;
   /** Who sends the requests of this session; known in full once SETUP is there. */
   #requester: Requester;
   /** Where the policy takes its time: resolves with whether the session is let in. */
@@ -60,14 +52,17 @@ export class RedirectSession {
   #activeAt: number;
   #cancelIdleTimer: () => void = () => {};
 
+  /** @param mode absent where SETUP is to say what is addressed */
   constructor(
     transport: Transport,
     client: string,
     tenant: string | undefined,
-    context: RedirectSessionContext,
+    context: ClientSessionContext,
+    mode: Mode | undefined,
   ) {
-    const { limits, implementation, clock, random, onError } = context;
+    const { modes, limits, implementation, clock, random, onError } = context;
     this.#context = context;
+    this.#mode = mode;
     this.#activeAt = clock.now();
     this.#requester = {
       client,
@@ -75,14 +70,16 @@ export class RedirectSession {
       bearerToken: transport.bearerToken,
       authority: transport.authority,
     };
+    // Our SETUP does not wait for the client's: where that settles the mode, it holds for any.
+    const promises = mode ?? modes;
     this.#session = new MoqtSession(transport, {
       role: "server",
-      setupOptions: ownSetup(implementation, limits.tokenCacheSize),
+      setupOptions: [...ownSetup(implementation, limits.tokenCacheSize), ...promises.setupOptions],
       limits: {
         setupTime: limits.setupTimeout,
         messageTime: limits.messageTimeout,
         messageBytes: limits.maximumMessageSize,
-        requests: limits.maximumRequests,
+        requests: promises.maximumRequests,
         // Two of the longest messages in all, and in any case what waits for a SETUP in practice.
         bufferedBytes: Math.max(2 * limits.maximumMessageSize, 0x4000),
       },
@@ -92,12 +89,24 @@ export class RedirectSession {
       judgeSetup: (setup) => this.#judge(setup),
       onSetup: (setup) => this.#admit(setup),
       onRequest: (request) => this.#requested(request),
-      onDataStream,
+      onDataStream: (stream) => this.#served?.onDataStream(stream),
+      onDatagram: (datagram, bytes) => this.#served?.onDatagram(datagram, bytes),
+      onGoaway: (goaway) => this.#served?.onGoaway(goaway),
       onFault: onError,
     });
   }
 
-  /** Requests that wait for their answer. */
+  /** Name of its mode; absent before that is known. */
+  get mode(): Mode["name"] | undefined {
+    return this.#mode?.name;
+  }
+
+  /** Requests that were answered, and how. */
+  get counts(): RequestCounts {
+    return this.#served?.counts ?? { redirects: 0, rejections: 0 };
+  }
+
+  /** Requests that are not over. */
   get openRequests(): number {
     return this.#session.openRequests;
   }
@@ -113,6 +122,7 @@ export class RedirectSession {
     this.#watchIdleTime(this.#context.limits.idleTimeout);
     const close = await closed;
     this.#cancelIdleTimer();
+    this.#served?.onClosed(close);
     return close;
   }
 
@@ -125,9 +135,12 @@ export class RedirectSession {
     this.#session.close(code, reason);
   }
 
-  #judge({ path, authority }: PeerSetup): SetupRefusal | undefined {
-    const code = this.#context.service.faultOf({ path, authority });
-    return code === undefined ? undefined : { code, reason: "this is not the service for it" };
+  #judge(address: PeerSetup): SetupRefusal | undefined {
+    if (this.#mode !== undefined) return undefined;
+    const judged = this.#context.modes.judge(address, this.#session.transport);
+    if ("code" in judged) return { code: judged.code, reason: judged.reason };
+    this.#mode = judged.mode;
+    return undefined;
   }
 
   /** Authorization of the session; its tokens count for each of its requests. */
@@ -135,6 +148,7 @@ export class RedirectSession {
     const { tokens } = setup;
     const authority = this.#requester.authority ?? setup.authority;
     this.#requester = { ...this.#requester, tokens, authority };
+    this.#served = this.#mode?.open(this.#session, () => this.#requester);
     this.onSetup?.(setup);
     const { policy } = this.#context;
     if (policy.authorizeSession === undefined) return;
@@ -178,33 +192,16 @@ export class RedirectSession {
   #requested(request: IncomingRequest): void {
     this.#activeAt = this.#context.clock.now();
     // Requests keep their order: those that wait are answered before any that comes later.
-    if (this.#admission === undefined) this.#decide(request);
+    if (this.#admission === undefined) this.#serve(request);
     else {
       this.#admission
-        .then((admitted) => admitted && this.#decide(request))
+        .then((admitted) => admitted && this.#serve(request))
         .catch((error) => this.#broken(error));
     }
   }
 
-  #decide(request: IncomingRequest): void {
-    if (request.isOver || this.#session.isOver) return;
-    const { message, tokens } = request;
-    const { tokens: ofSession = [] } = this.#requester;
-    const requester =
-      tokens.length === 0
-        ? this.#requester
-        : { ...this.#requester, tokens: [...tokens, ...ofSession] };
-    const decision = this.#context.redirector.decide(message, this.#session.draft, requester);
-    if (!isPromise(decision)) this.#answer(request, decision);
-    else decision.then((made) => this.#answer(request, made)).catch((error) => this.#broken(error));
-  }
-
-  #answer(request: IncomingRequest, decision: Decision): void {
-    if (decision.kind === "redirect") this.redirects++;
-    else this.rejections++;
-    // Its client may have given it up while the policy thought.
-    if (request.isOver || this.#session.isOver) return;
-    request.refuse(encodeAnswer(decision, request.message, this.#session.draft));
+  #serve(request: IncomingRequest): void {
+    if (!request.isOver && !this.#session.isOver) this.#served?.onRequest(request);
   }
 
   /** A fault of ours in what was to be answered. */
@@ -217,8 +214,8 @@ export class RedirectSession {
   #watchIdleTime(rest: number): void {
     const { clock, limits } = this.#context;
     this.#cancelIdleTimer = clock.after(rest, () => {
-      const idleSince = this.#session.openRequests > 0 ? clock.now() : this.#activeAt;
-      const left = idleSince + limits.idleTimeout - clock.now();
+      if (this.#served?.isIdle === false) this.#activeAt = clock.now();
+      const left = this.#activeAt + limits.idleTimeout - clock.now();
       if (left > 0) this.#watchIdleTime(left);
       else this.#session.close("NO_ERROR", "idle");
     });
@@ -230,9 +227,4 @@ function ownSetup(implementation: string, tokenCacheSize: number): SetupOption[]
     { type: "MOQT_IMPLEMENTATION", value: implementation },
     { type: "MAX_AUTH_TOKEN_CACHE_SIZE", value: BigInt(tokenCacheSize) },
   ];
-}
-
-/** A publisher may send objects before it is answered; they belong at the relay (LB-S7). */
-function onDataStream({ stream }: IncomingDataStream): void {
-  stream.stopSending(streamResetCodes.CANCELLED);
 }
