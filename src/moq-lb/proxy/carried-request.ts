@@ -146,6 +146,8 @@ export class CarriedRequest implements KeptMapping {
 
   end(cause: EndCause = "GOING_AWAY"): void {
     if (this.#isEnding || this.#isOver) return;
+    // The session to its relay never came about, and why is about to be told.
+    if (this.#outgoing === undefined && this.backend.isOver && !this.backend.session) return;
     const objects = this.#objects;
     if (this.#isDone) {
       // PUBLISH_DONE waits for objects only.
@@ -285,17 +287,17 @@ export class CarriedRequest implements KeptMapping {
     to: SessionRequest,
   ): Promise<void> {
     const answer = (leg === "incoming" ? this.#toIncoming : this.#toOutgoing).expect();
-    let parameters = withTokens(asked, tokens);
-    if (this.#isClients(leg)) {
-      const refusal = await this.#context.judgeUpdate(this, asked, tokens);
-      if (refusal !== undefined) {
-        answer(refusal);
-        return;
-      }
-      parameters = await this.#context.parametersFor(this.backend, this.message, asked, tokens);
-    }
-    if (to.isOver || this.#isEnding) return;
     try {
+      let parameters = withTokens(asked, tokens);
+      if (this.#isClients(leg)) {
+        const refusal = await this.#context.judgeUpdate(this, asked, tokens);
+        if (refusal !== undefined) {
+          answer(refusal);
+          return;
+        }
+        parameters = await this.#context.parametersFor(this.backend, this.message, asked, tokens);
+      }
+      if (to.isOver || this.#isEnding) return;
       const updated = to.update(parameters, (numbered) =>
         this.#expectFill(asked, numbered, requestId),
       );

@@ -29,6 +29,7 @@ export interface MappingContext {
    * The parameters of a message of the client as the relay gets them: all as they came but the
    * tokens, which are those that the relay is to see (LB-A20).
    *
+   * @throws RefusedRequest where the relay has not agreed to what they ask for
    * @param request the request that the message makes or updates
    * @param tokens those of the message, aliases resolved
    */
@@ -37,7 +38,7 @@ export interface MappingContext {
     request: RoutableRequest,
     parameters: readonly MessageParameter[],
     tokens: readonly TokenValue[],
-  ): Parameters | Promise<Parameters>;
+  ): Promise<readonly MessageParameter[]>;
   /**
    * Judges an update that the client sends before it goes on: it may not widen what the client was
    * let in for (LB-S124).
@@ -58,5 +59,3 @@ export interface MappingContext {
   /** A relay wants one request to be made elsewhere. */
   onRelayGoaway(mapping: Mapping, goaway: RequestGoaway): void;
 }
-
-type Parameters = readonly MessageParameter[];

@@ -472,20 +472,20 @@ export class ProxiedSession {
     }
   }
 
-  readonly #parametersFor: MappingContext["parametersFor"] = (
+  readonly #parametersFor: MappingContext["parametersFor"] = async (
     backend,
     request,
     parameters,
     tokens,
   ) => {
-    const fault = parameterFault(parameters, 2n ** 62n);
+    // A relay that promises less than its pool does is not to close the session for it (LB-A20).
+    const setup = await backend.session?.setup;
+    const fault = parameterFault(parameters, setup?.maxFilterRanges ?? 0n);
     if (fault !== undefined) throw new RefusedRequest(fault);
     const { backendTokens } = this.#proxy;
     const requester = this.#backendRequester();
     const shown = requestCredentials(backendTokens, backend, requester, request, tokens);
-    return isPromise(shown)
-      ? shown.then((given) => withTokens(parameters, given))
-      : withTokens(parameters, shown);
+    return withTokens(parameters, await shown);
   };
 
   readonly #judgeUpdate: MappingContext["judgeUpdate"] = (mapping, parameters, tokens) => {
