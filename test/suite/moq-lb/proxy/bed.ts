@@ -187,7 +187,6 @@ export class ProxyBed {
     const allLimits = { ...defaultProxyLimits, ...limits };
     const backendTokens = options.proxy?.backendTokens ?? "none";
     const relays = createRelays({
-      now: () => now,
       dial: async (uri) => {
         const [near, far] = memoryTransportPair({ protocol, ...options.transport });
         const rid = new URL(uri).hostname.split(".")[0] as string;

@@ -258,7 +258,7 @@ describe("requests of the client", () => {
     bed.onRelay = () => {
       throw new Error("no route to https://r1.example/moq");
     };
-    const asked = await bed.client.ask(requestFor("SUBSCRIBE", "live-v"));
+    const asked = await bed.client.ask(requestFor("FETCH", "live-v"));
     assert.deepEqual(asked.answer, {
       type: "REQUEST_ERROR",
       errorCode: requestErrorCodes.INTERNAL_ERROR,
