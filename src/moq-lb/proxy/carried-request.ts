@@ -78,6 +78,8 @@ export class CarriedRequest implements KeptMapping {
   #isAnsweredForGood = false;
   /** Its publisher has said that it sends no more. */
   #isDone = false;
+  /** Its subscriber has been told so. */
+  #isDoneSaid = false;
   /** It is being ended, by whomever. */
   #isEnding = false;
   /** Nothing but the end of its objects is waited for. */
@@ -101,7 +103,7 @@ export class CarriedRequest implements KeptMapping {
       onNews: (news, tokens) => this.#lane.run(() => this.#requesterSays(news, tokens)),
       onFinish: () => this.#lane.run(() => this.#outgoing?.finish()),
       onGoaway: (goaway) => this.#lane.run(() => this.#goaway(goaway, "incoming")),
-      onEnd: (end) => this.#incomingEnded(end),
+      onEnd: (end) => this.#guard(() => this.#incomingEnded(end)),
     });
     this.#lane.run(() => this.#open());
   }
@@ -141,7 +143,7 @@ export class CarriedRequest implements KeptMapping {
       return;
     }
     this.#wasAsked = true;
-    this.#incoming.goaway({ timeout });
+    this.#guard(() => this.#incoming.goaway({ timeout }));
   }
 
   end(cause: EndCause = "GOING_AWAY"): void {
@@ -227,7 +229,7 @@ export class CarriedRequest implements KeptMapping {
       type === "SUBSCRIBE" || type === "SUBSCRIBE_TRACKS" ? data.expect(to) : undefined;
     followOwn(outgoing, {
       onAnswer: (answer) => {
-        this.#answered(answer, from, to);
+        this.#guard(() => this.#answered(answer, from, to));
         if (type === "SUBSCRIBE") expected?.();
       },
       onNews: (news, tokens) => this.#responderSays(news, tokens),
@@ -235,7 +237,7 @@ export class CarriedRequest implements KeptMapping {
       onGoaway: (goaway) => this.#goaway(goaway, "outgoing"),
       onEnd: (end) => {
         expected?.();
-        this.#outgoingEnded(end);
+        this.#guard(() => this.#outgoingEnded(end));
       },
     });
   }
@@ -253,6 +255,7 @@ export class CarriedRequest implements KeptMapping {
       }
       this.#say(this.#incoming, { ...answer, trackAlias: objects.alias });
     } else this.#say(this.#incoming, answer);
+    if (this.#isDoneSaid) this.#finish();
   }
 
   #refused(error: RequestError): void {
@@ -333,7 +336,9 @@ export class CarriedRequest implements KeptMapping {
       if (this.#isOver) return;
       this.#say(to, { ...message, streamCount });
       objects.release();
-      this.#finish();
+      this.#isDoneSaid = true;
+      // Its publisher is owed an answer all the same.
+      if (!this.#isPending) this.#finish();
     });
   }
 
@@ -440,7 +445,8 @@ export class CarriedRequest implements KeptMapping {
   }
 
   #fail(_error: unknown): void {
-    this.end("INTERNAL_ERROR");
+    if (this.#isEnding) this.#finish();
+    else this.end("INTERNAL_ERROR");
   }
 
   #finish(): void {

@@ -191,7 +191,9 @@ export class ProxiedSession {
       request.refuse(this.#refusal("EXCESSIVE_LOAD"));
       return;
     }
-    const placed = this.#admit(request).finally(() => this.#waiting.delete(requestId));
+    const placed = this.#admit(request)
+      .catch((error) => this.#failed(request, error))
+      .finally(() => this.#waiting.delete(requestId));
     this.#waiting.set(requestId, placed);
   }
 
@@ -432,7 +434,13 @@ export class ProxiedSession {
     }
     const key = routingKey(message);
     if (key !== undefined) this.#carry({ request, opener: "relay", key, backend });
-    else if (isJoining(message)) void this.#relayJoins(request, message, backend);
+    else if (isJoining(message)) {
+      this.#relayJoins(request, message, backend).catch((error) => this.#failed(request, error));
+    }
+  }
+
+  #failed(request: IncomingRequest, error: unknown): void {
+    if (!request.isOver) request.refuse(this.#context.failureOf(error));
   }
 
   async #relayJoins(
