@@ -38,7 +38,7 @@ export interface MappingContext {
     request: RoutableRequest,
     parameters: readonly MessageParameter[],
     tokens: readonly TokenValue[],
-  ): Promise<readonly MessageParameter[]>;
+  ): readonly MessageParameter[] | Promise<readonly MessageParameter[]>;
   /**
    * Judges an update that the client sends before it goes on: it may not widen what the client was
    * let in for (LB-S124).
