@@ -78,8 +78,6 @@ export class CarriedRequest implements KeptMapping {
   #isAnsweredForGood = false;
   /** Its publisher has said that it sends no more. */
   #isDone = false;
-  /** Its subscriber has been told so. */
-  #isDoneSaid = false;
   /** It is being ended, by whomever. */
   #isEnding = false;
   /** Nothing but the end of its objects is waited for. */
@@ -255,7 +253,6 @@ export class CarriedRequest implements KeptMapping {
       }
       this.#say(this.#incoming, { ...answer, trackAlias: objects.alias });
     } else this.#say(this.#incoming, answer);
-    if (this.#isDoneSaid) this.#finish();
   }
 
   #refused(error: RequestError): void {
@@ -336,9 +333,9 @@ export class CarriedRequest implements KeptMapping {
       if (this.#isOver) return;
       this.#say(to, { ...message, streamCount });
       objects.release();
-      this.#isDoneSaid = true;
-      // Its publisher is owed an answer all the same.
-      if (!this.#isPending) this.#finish();
+      // A publisher that is through before it has an answer does not wait for one.
+      if (this.#isPending) this.#incoming.cancel();
+      this.#finish();
     });
   }
 

@@ -371,6 +371,8 @@ export class ProxiedSession {
 
   #carry(carriage: Carriage, over?: () => void): void {
     const mapping = this.#mappingOf(carriage);
+    // Counted once: it waits no more.
+    if (carriage.opener === "client") this.#waiting.delete(carriage.request.message.requestId);
     this.#mappings.add(mapping);
     mapping.onOver = () => {
       this.#mappings.delete(mapping);

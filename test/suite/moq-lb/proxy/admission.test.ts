@@ -144,7 +144,7 @@ describe("tokens of the client", () => {
     );
   });
 
-  test("stay here where the relay is to get none, or another [LB-SEC-14] [LB-SEC-17] [LB-A20]", async () => {
+  test("stay here where the relay is to get none, or another [LB-SEC-14] [LB-A20]", async () => {
     for (const [backendTokens, shown] of [
       ["none", []],
       [{ delegate: () => ({ tokenType: 2n, tokenValue: utf8("delegated") }) }, ["delegated"]],
@@ -189,6 +189,26 @@ describe("tokens of the client", () => {
     await bed.client.ask(requestFor("PUBLISH_NAMESPACE", "live"));
     await bed.relay().ask(withParameters(requestFor("SUBSCRIBE", "live-a"), byValue("relay's")));
     assert.deepEqual(texts(bed.client.only("SUBSCRIBE").tokens), ["relay's"]);
+  });
+
+  test("show in no answer, whatever goes wrong with them [LB-SEC-17] [LB-S125]", async () => {
+    const fail = () => {
+      throw new Error("the token secret is unknown");
+    };
+    const beds = [
+      new ProxyBed({ proxy: { backendTokens: { delegate: fail } } }),
+      new ProxyBed({ proxy: { backendTokens: { delegate: async () => fail() } } }),
+      new ProxyBed({ admission: policy(fail).admission }),
+    ];
+    for (const bed of beds) {
+      const refused = await bed.client.ask(
+        withParameters(requestFor("FETCH", "live-a"), byValue("secret")),
+      );
+      assert.ok(refused.answer?.type === "REQUEST_ERROR");
+      assert.equal(refused.error, requestErrorCodes.INTERNAL_ERROR);
+      assert.ok(!refused.answer.errorReason.includes("secret"));
+      assert.equal(bed.proxied.mappings.size, 0);
+    }
   });
 
   test("that make a message too long for its stream refuse the request only [LB-S58]", async () => {

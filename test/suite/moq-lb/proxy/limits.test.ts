@@ -33,6 +33,17 @@ describe("limits of a proxied session", () => {
     assert.equal(bed.relay().requests.length, 3);
   });
 
+  test("as many as allowed may come at once [LB-SEC-28]", async () => {
+    const bed = new ProxyBed({ limits: { maximumMappings: 4 } });
+    for (let count = 0; count < 4; count++) {
+      bed.client.session.request(requestFor("SUBSCRIBE", "live-a"));
+    }
+    await settle();
+    assert.equal(bed.relay().requests.length, 4);
+    assert.equal(bed.proxied.mappings.size, 4);
+    assert.equal(bed.proxied.counts.waiting, 0);
+  });
+
   test("requests that wait to be let in count [LB-SEC-28]", async () => {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const bed = new ProxyBed({

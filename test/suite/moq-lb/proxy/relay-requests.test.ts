@@ -293,6 +293,75 @@ describe("requests of a relay", () => {
     ]);
   });
 
+  test("fills carry the ID of the message that asked for them, on either leg [LB-S62] [LB-PDATA-14]", async () => {
+    const fill = { type: "FILL_PARAMETERS", parameters: [] } as const;
+    for (const draft of [20, 21, 22] as const) {
+      const bed = new ProxyBed({ draft });
+      await bed.client.ask(requestFor("PUBLISH_NAMESPACE", "live", draft));
+      const relay = bed.relay();
+      // The IDs of the legs drift apart.
+      const other = await relay.ask(requestFor("SUBSCRIBE_NAMESPACE", "live-x", draft));
+      bed.client.only("SUBSCRIBE_NAMESPACE").refuse({
+        type: "REQUEST_ERROR",
+        errorCode: 1n,
+        retryInterval: 0n,
+        errorReason: "",
+      });
+      await settle();
+      assert.equal(other.error, 1n);
+      const details = { ...requestFor("SUBSCRIBE", "live-a", draft), parameters: [fill] };
+      const asked = await relay.ask(details as NewRequest);
+      const request = bed.client.only("SUBSCRIBE");
+      const updates: bigint[] = [];
+      request.onMessage = (message) => {
+        if (message.type === "REQUEST_UPDATE") updates.push(message.requestId);
+      };
+      request.send(grantOf("SUBSCRIBE"));
+      await settle();
+      await relay.ask(requestFor("TRACK_STATUS", "live-y", draft));
+      void asked.request.update([fill]);
+      await settle();
+      const [update] = updates;
+      assert.ok(update !== undefined);
+      for (const id of [request.message.requestId, update]) {
+        await bed.client.send(new Uint8Array([0x05, Number(id)]), true);
+      }
+      // 3: the SUBSCRIBE; 5: the TRACK_STATUS; 7: the update.
+      assert.deepEqual(
+        relay.streams.map(({ header }) => header),
+        [
+          { type: "FETCH", requestId: 3n },
+          { type: "FETCH", requestId: 7n },
+        ],
+      );
+    }
+  });
+
+  test("PUBLISH_DONE before the answer leaves nothing open", async () => {
+    const bed = new ProxyBed();
+    const relay = await subscribed(bed);
+    const asked = await relay.ask(publish(7n));
+    const done = {
+      type: "PUBLISH_DONE",
+      statusCode: 2n,
+      streamCount: 0n,
+      errorReason: "",
+    } as const;
+    asked.request.send(done);
+    const request = bed.client.only("PUBLISH");
+    const news: unknown[] = [];
+    request.onMessage = (message) => news.push(message);
+    await settle();
+    assert.deepEqual(news, [done]);
+    request.send(requestOk);
+    await settle();
+    assert.equal(bed.proxied.mappings.size, 1);
+    // The subscription to tracks, on either leg.
+    assert.equal(bed.proxySession.openRequests, 1);
+    assert.equal(relay.session.openRequests, 1);
+    assert.deepEqual(bed.faults, []);
+  });
+
   test("what a lost relay publishes is ended with PUBLISH_DONE GOING_AWAY [LB-DISPL-14]", async () => {
     const bed = new ProxyBed();
     const relay = await subscribed(bed);
