@@ -187,7 +187,8 @@ export class CarriedRequest implements KeptMapping {
     const { client } = this.#context;
     const { tokens } = this.#incoming;
     try {
-      const relay = await backend.opened;
+      // At once for what a relay asks for: whether the client has a stream for it was just seen.
+      const relay = backend.session ?? (await backend.opened);
       const parameters =
         opener === "client"
           ? await this.#context.parametersFor(backend, message, message.parameters, tokens)

@@ -379,6 +379,8 @@ export class ProxiedSession {
       this.#mover.forget(mapping);
       over?.();
     };
+    // It may have failed at once.
+    if (mapping.isOver) mapping.onOver();
   }
 
   #mappingOf(carriage: Carriage): KeptMapping {

@@ -166,6 +166,33 @@ describe("requests of a relay", () => {
     assert.equal(bed.client.of("PUBLISH").length, 0);
   });
 
+  test("two at once, and one stream: one goes on, the other is skipped [LB-S65]", async () => {
+    const bed = new ProxyBed();
+    const { relay, tracks } = await subscription(bed);
+    const { transport } = bed.proxySession;
+    const open = transport.openBidi.bind(transport);
+    let left = 1;
+    Object.defineProperties(transport, {
+      canOpen: { value: () => left > 0 },
+      openBidi: {
+        value: () => {
+          left--;
+          return open();
+        },
+      },
+    });
+    relay.session.request(publish(7n, "v"));
+    const second = relay.session.request(publish(8n, "w"));
+    const answer = await second.answer;
+    assert.ok(answer.type === "REQUEST_ERROR");
+    assert.equal(answer.errorCode, requestErrorCodes.EXCESSIVE_LOAD);
+    await settle();
+    assert.deepEqual(tracks.news, [
+      { type: "PUBLISH_SKIPPED", trackNamespaceSuffix: [utf8("a")], trackName: utf8("w") },
+    ]);
+    assert.equal(bed.client.of("PUBLISH").length, 1);
+  });
+
   test("are refused with GOING_AWAY once the client wants no more", async () => {
     const bed = new ProxyBed();
     const relay = await subscribed(bed);
