@@ -199,6 +199,7 @@ export class ProxyBed {
       limits: allLimits,
       health,
       implementation: "a balancer",
+      now: () => now,
       tokenCacheSize: 0,
       clock,
       random: () => 0,
