@@ -298,7 +298,12 @@ export class CarriedRequest implements KeptMapping {
         }
         parameters = await this.#context.parametersFor(this.backend, this.message, asked, tokens);
       }
-      if (to.isOver || this.#isEnding) return;
+      if (this.#isEnding) return;
+      if (to.isOver) {
+        // Its relay is lost, and its client was asked to make it again.
+        answer(this.#context.refusal("GOING_AWAY"));
+        return;
+      }
       const updated = to.update(parameters, (numbered) =>
         this.#expectFill(asked, numbered, requestId),
       );

@@ -89,6 +89,8 @@ export class ClientSubscription implements Mapping {
   #updates: Update[] = [];
   #isMoving = false;
   #isPending = true;
+  /** What kept it from its first relay. */
+  #failure: unknown;
   #hasFinished = false;
   #isDone = false;
   #isEnding = false;
@@ -169,10 +171,17 @@ export class ClientSubscription implements Mapping {
       this.#endLegs(code);
       return;
     }
+    // The session to its relay never came about, and why is about to be told.
+    const { isOver, session } = this.#backend;
+    const isOpening = this.#isPending && this.#leg === undefined && this.#failure === undefined;
+    if (isOpening && isOver && !session && !this.#isMoving) return;
     this.#isEnding = true;
     this.#endLegs(code);
     if (this.#isPending) {
-      if (!this.#incoming.isOver) this.#incoming.refuse(this.#context.refusal(cause));
+      const { refusal, failureOf } = this.#context;
+      const failure = this.#failure;
+      const error = failure === undefined ? refusal(cause) : failureOf(failure);
+      if (!this.#incoming.isOver) this.#incoming.refuse(error);
       this.#finish();
     } else void this.#publishDone(publishDoneCodes[cause]);
   }
@@ -200,6 +209,7 @@ export class ClientSubscription implements Mapping {
       for (const update of this.#updates) this.#lane.run(() => this.#sendUpdate(leg, update));
     } catch (error) {
       // A relay that another attempt is under way to may have more luck.
+      this.#failure = error;
       if (this.#isMoving || this.#leg !== undefined) return;
       this.#isEnding = true;
       if (!this.#incoming.isOver) this.#incoming.refuse(this.#context.failureOf(error));

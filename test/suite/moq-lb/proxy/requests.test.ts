@@ -254,17 +254,32 @@ describe("requests of the client", () => {
   });
 
   test("a relay that cannot be reached is not named [LB-S125] [LB-A9]", async () => {
-    const bed = new ProxyBed();
-    bed.onRelay = () => {
-      throw new Error("no route to https://r1.example/moq");
-    };
-    const asked = await bed.client.ask(requestFor("FETCH", "live-v"));
-    assert.deepEqual(asked.answer, {
-      type: "REQUEST_ERROR",
-      errorCode: requestErrorCodes.INTERNAL_ERROR,
-      retryInterval: 1001n,
-      errorReason: "",
-    });
-    assert.equal(bed.proxied.mappings.size, 0);
+    const routes = [
+      [{ prefix: ["live"], kind: "static", rid: "r1" }],
+      [{ prefix: ["live"], kind: "hashed", rids: ["r1", "r2", "r3"] }],
+    ];
+    for (const type of requestTypes) {
+      for (const [index, route] of routes.entries()) {
+        for (const reissues of [true, false]) {
+          const bed = new ProxyBed({ routes: route, proxy: { reissues } });
+          bed.onRelay = () => {
+            throw new Error("no route to https://r1.example/moq");
+          };
+          const asked = await bed.client.ask(requestFor(type, "live-v"));
+          assert.deepEqual(
+            asked.answer,
+            {
+              type: "REQUEST_ERROR",
+              errorCode: requestErrorCodes.INTERNAL_ERROR,
+              retryInterval: 1001n,
+              errorReason: "",
+            },
+            `${type} ${index} ${reissues}`,
+          );
+          assert.equal(bed.proxied.mappings.size, 0);
+          assert.deepEqual(bed.faults, []);
+        }
+      }
+    }
   });
 });
