@@ -9,14 +9,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { findDeno } from "../scripts/runtimes.mjs";
 import { behaviour } from "./behaviour.ts";
 import { gateway } from "./gateway.ts";
+import { measure } from "./measure.ts";
+import { proxy } from "./proxy.ts";
 import type { PlacedRow } from "./row.ts";
 import { table } from "./table.ts";
 
 const root = join(import.meta.dir, "..");
-const deno = findDeno() ?? "deno";
 const runner = join("bench", "run.ts");
 
 /** Size of the Worker as wrangler would upload it, compressed. */
@@ -45,21 +45,9 @@ function bundleSize(): PlacedRow {
   }
 }
 
-function measure(runtime: string, command: readonly string[]): PlacedRow[] {
-  console.error(`measuring on ${runtime} ...`);
-  const result = Bun.spawnSync([...command], { cwd: root, stderr: "inherit" });
-  if (result.exitCode !== 0) throw new Error(`the benchmarks failed on ${runtime}`);
-  const rows = JSON.parse(result.stdout.toString()) as Omit<PlacedRow, "runtime">[];
-  return rows.map((row) => ({ ...row, runtime }));
-}
-
 /** Every budget but that of the gateway; whether all were kept. */
 function budget(): boolean {
-  const rows = [
-    ...measure("Bun", [process.execPath, runner]),
-    ...measure("Deno", [deno, "run", "-A", "--quiet", runner]),
-    bundleSize(),
-  ];
+  const rows = [...measure("Bun", runner), ...measure("Deno", runner), bundleSize()];
   console.log(`Each ratio is ours against a bare base, measured in turn in one run, so that whatever else the
 machine does hits both alike. Of costs less is better, of rates more.`);
   console.log(table(rows));
@@ -74,6 +62,7 @@ const runs: Readonly<Record<string, (args: readonly string[]) => boolean | Promi
   budget,
   gateway,
   behaviour,
+  proxy,
 };
 const [name = "budget", ...args] = process.argv.slice(2);
 const run = Object.hasOwn(runs, name) ? runs[name] : undefined;
