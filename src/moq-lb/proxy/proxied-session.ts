@@ -5,7 +5,6 @@
  * @module
  */
 
-import { toHex } from "../../bytes.ts";
 import { isPromise, tell } from "../../hook.ts";
 import {
   hasPrefix,
@@ -19,7 +18,7 @@ import {
   routingKey,
   type TrackNamespace,
 } from "../../moqt/mod.ts";
-import { jitteredRetryInterval, placeRequest } from "../../routing/mod.ts";
+import { jitteredRetryInterval } from "../../routing/mod.ts";
 import type {
   Clock,
   IncomingDataStream,
@@ -32,18 +31,19 @@ import type { ActiveSnapshot } from "../../snapshot/mod.ts";
 import type { Admission, Requester, Target } from "../admission.ts";
 import { type Rejection, toRequestError } from "../decision.ts";
 import type { AuthorizationToken } from "../tokens.ts";
-import { Affinities } from "./affinity.ts";
 import { Aliases } from "./aliases.ts";
 import { type BackendRequester, requestCredentials } from "./backend-credentials.ts";
 import { type Carriage, CarriedRequest } from "./carried-request.ts";
 import { createDataPlane } from "./data/data-plane.ts";
 import type { DataCounts, DataPlane } from "./data/delivery.ts";
+import { findJoined, isJoining, joinedAs } from "./joining.ts";
 import type { KeptMapping, Mapping } from "./mapping.ts";
 import type { MappingContext } from "./mapping-context.ts";
 import { ClientSubscription } from "./moving/client-subscription.ts";
-import { relayOf } from "./moving/displacement.ts";
 import { type Destination, type MoveEvent, Mover } from "./moving/mover.ts";
 import { parameterFault, withTokens } from "./parameters.ts";
+import { Placer } from "./placer.ts";
+import { overlapsElsewhere } from "./prefix-overlap.ts";
 import type { BackendTokens, ProxyLimits } from "./proxy-options.ts";
 import { RefusedRequest, refusalFor } from "./refused-request.ts";
 import type { Backend, BackendHandlers } from "./relays/backend.ts";
@@ -107,7 +107,9 @@ export class ProxiedSession {
   readonly #context: MappingContext;
   readonly #data: DataPlane;
   readonly #mappings = new Set<KeptMapping>();
-  readonly #affinities: Affinities;
+  readonly #placer: Placer;
+  /** For each mapping, what says that its namespace needs its relay no more. */
+  readonly #bindings = new Map<Mapping, () => void>();
   readonly #mover: Mover;
   /** There once the client's SETUP is. */
   #relays: SessionRelays | undefined;
@@ -127,7 +129,8 @@ export class ProxiedSession {
     this.#session = session;
     this.#requester = requester;
     this.#proxy = proxy;
-    this.#affinities = new Affinities(limits.maximumAffinities);
+    const { maximumAffinities } = limits;
+    this.#placer = new Placer({ ...proxy, maximumAffinities });
     this.#data = createDataPlane({ clientSession: session, clock, limits });
     // Its objects may overtake its PUBLISH.
     this.#data.expect(session);
@@ -177,7 +180,7 @@ export class ProxiedSession {
       mappings: this.#mappings.size,
       waiting: this.#waiting.size,
       backends: this.#relays?.backends.size ?? 0,
-      affinities: this.#affinities.size,
+      affinities: this.#placer.affinities,
       displaced: this.#mover.displaced,
       data: this.#data.counts,
     };
@@ -222,7 +225,7 @@ export class ProxiedSession {
 
   /** Another snapshot is in force. */
   onSnapshot(previous: ActiveSnapshot | undefined, active: ActiveSnapshot): void {
-    this.#affinities.rotated(previous, active);
+    this.#placer.rotated(previous, active);
     this.#mover.rotated(previous, active);
   }
 
@@ -237,8 +240,7 @@ export class ProxiedSession {
     const receivedAt = this.#proxy.now();
     await this.#isSetUp;
     if (isJoining(message)) {
-      const joined = await this.#joined(message, "client");
-      await this.#admitJoining(request, message, joined, receivedAt);
+      await this.#admitJoining(request, message, receivedAt);
       return;
     }
     const key = routingKey(message) as TrackNamespace;
@@ -250,40 +252,51 @@ export class ProxiedSession {
     const checked = this.#check(request, target);
     const rejection = isPromise(checked) ? await checked : checked;
     if (request.isOver || this.#isClosed) return;
-    const destination = rejection ?? this.#place(message, key);
+    const destination = rejection ?? this.#placer.place(message, key);
     this.#tellOf(message, destination, receivedAt);
     if ("kind" in destination) {
       request.refuse(toRequestError(destination, message));
       return;
     }
-    if (this.#overlaps(message, key, destination.rid)) {
+    const asked = { type: message.type, prefix: key, rid: destination.rid };
+    if (overlapsElsewhere(asked, this.#mappings)) {
       request.refuse(this.#refusal("PREFIX_OVERLAP"));
       return;
     }
     const { rid, uri } = destination;
-    const unbind = this.#affinities.bind(key, rid);
-    this.#carry({ request, opener: "client", key, backend: this.#backendTo(rid, uri) }, unbind);
+    const backend = this.#backendTo(rid, uri);
+    this.#bind(this.#carry({ request, opener: "client", key, backend }), rid);
   }
 
   async #admitJoining(
     request: IncomingRequest,
     message: JoiningFetch,
-    joined: Joined | undefined,
     receivedAt: number,
   ): Promise<void> {
-    if (joined === undefined) {
-      if (!request.isOver) request.refuse(this.#refusal("INVALID_JOINING_REQUEST_ID"));
-      return;
-    }
-    const { mapping, requestId } = joined;
-    const { key, backend } = mapping;
-    const trackName = requestTrackName(mapping.message);
-    const rejection = await this.#check(request, { type: "FETCH", trackNamespace: key, trackName });
+    const { admission } = this.#proxy;
+    await this.#waiting.get(message.joiningRequestId);
+    const joined = await findJoined(message, this.#mappings);
+    const rejection =
+      joined === undefined
+        ? admission.reject("INVALID_JOINING_REQUEST_ID", "joining-fetch")
+        : await this.#check(request, {
+            type: "FETCH",
+            trackNamespace: joined.key,
+            trackName: requestTrackName(joined.message),
+          });
+    // It may have moved meanwhile: its relay and its ID there belong together.
+    const joiningRequestId = joined && (await joinedAs(joined));
     if (request.isOver || this.#isClosed) return;
-    this.#tellOf(message, rejection ?? backend, receivedAt);
-    if (rejection !== undefined) request.refuse(toRequestError(rejection, message));
-    else {
-      const asked = { ...message, joiningRequestId: requestId };
+    if (joined === undefined || rejection !== undefined) {
+      const refusal = rejection as Rejection;
+      this.#tellOf(message, refusal, receivedAt);
+      request.refuse(toRequestError(refusal, message));
+    } else if (joiningRequestId === undefined) {
+      request.refuse(this.#refusal("INVALID_JOINING_REQUEST_ID"));
+    } else {
+      const { key, backend } = joined;
+      this.#tellOf(message, backend, receivedAt);
+      const asked = { ...message, joiningRequestId };
       this.#carry({ request, opener: "client", key, backend, message: asked });
     }
   }
@@ -307,47 +320,20 @@ export class ProxiedSession {
     return { ...requester, tokens: [...tokens, ...(requester.tokens ?? [])] };
   }
 
-  /** The subscription that a joining FETCH of `opener` joins, wherever it is served (LB-A1). */
-  async #joined(
-    { joiningRequestId }: JoiningFetch,
-    opener: "client" | "relay",
-    backend?: Backend,
-  ): Promise<Joined | undefined> {
-    if (opener === "client") await this.#waiting.get(joiningRequestId);
-    for (const mapping of this.#mappings) {
-      if (backend !== undefined && mapping.backend !== backend) continue;
-      const { type, message } = mapping;
-      if (mapping.opener === opener && type === "SUBSCRIBE") {
-        if (message.requestId !== joiningRequestId) continue;
-        const requestId = await mapping.forwardedAs;
-        return requestId === undefined ? undefined : { mapping, requestId };
-      }
-      if (mapping.opener !== opener && type === "PUBLISH") {
-        if ((await mapping.forwardedAs) !== joiningRequestId) continue;
-        return { mapping, requestId: message.requestId };
-      }
-    }
-    return undefined;
-  }
-
-  /** Where the relay of a namespace is: the one that it is bound to, or the table's choice. */
-  #place(message: RoutableRequest, key: TrackNamespace): Destination | Rejection {
-    const { health, now, random, retryAfter, ownServiceUris } = this.#proxy;
-    const { active } = health;
-    const placement = placeRequest(message, active, now(), { random, retryAfter, ownServiceUris });
-    if (placement.kind === "rejection" || active === undefined) return placement as Rejection;
-    const bound = this.#affinities.relayOf(key, active);
-    const relay = bound === undefined ? undefined : relayOf(bound, active);
-    if (bound === undefined || relay === undefined) {
-      return { rid: toHex(placement.rid), uri: placement.uri };
-    }
-    return { rid: bound, uri: relay.uri };
-  }
-
-  /** Where a displaced request belongs now. */
+  /** Where a displaced request belongs now; its namespace is bound to that relay (LB-PAFF-1). */
   #destinationOf(mapping: Mapping): Destination | undefined {
-    const destination = this.#place((mapping as KeptMapping).message, mapping.key);
-    return "kind" in destination ? undefined : destination;
+    const { message, key } = mapping as KeptMapping;
+    const destination = this.#placer.place(message, key);
+    if ("kind" in destination) return undefined;
+    this.#bind(mapping, destination.rid);
+    return destination;
+  }
+
+  #bind(mapping: Mapping, rid: string): void {
+    const unbind = this.#placer.bind(mapping.key, rid);
+    this.#bindings.get(mapping)?.();
+    if (mapping.isOver) unbind();
+    else this.#bindings.set(mapping, unbind);
   }
 
   /** No session to a relay comes of it before there is a request for one (LB-PSETUP-5). */
@@ -369,7 +355,7 @@ export class ProxiedSession {
     return (this.#relays as SessionRelays).open(rid, uri);
   }
 
-  #carry(carriage: Carriage, over?: () => void): void {
+  #carry(carriage: Carriage): KeptMapping {
     const mapping = this.#mappingOf(carriage);
     // Counted once: it waits no more.
     if (carriage.opener === "client") this.#waiting.delete(carriage.request.message.requestId);
@@ -377,10 +363,12 @@ export class ProxiedSession {
     mapping.onOver = () => {
       this.#mappings.delete(mapping);
       this.#mover.forget(mapping);
-      over?.();
+      this.#bindings.get(mapping)?.();
+      this.#bindings.delete(mapping);
     };
     // It may have failed at once.
     if (mapping.isOver) mapping.onOver();
+    return mapping;
   }
 
   #mappingOf(carriage: Carriage): KeptMapping {
@@ -389,25 +377,6 @@ export class ProxiedSession {
       return new ClientSubscription(this.#context, request, key, backend);
     }
     return new CarriedRequest(this.#context, carriage);
-  }
-
-  /**
-   * Whether a prefix of the client overlaps one of the same kind that another relay serves, which
-   * neither relay can see (LB-A15). What the client was asked to make again does not count.
-   */
-  #overlaps(
-    { type }: Pick<RoutableRequest, "type">,
-    prefix: TrackNamespace,
-    rid: string,
-    except?: Mapping,
-  ): boolean {
-    if (type !== "SUBSCRIBE_NAMESPACE" && type !== "SUBSCRIBE_TRACKS") return false;
-    for (const mapping of this.#mappings) {
-      if (!(mapping instanceof CarriedRequest) || mapping.type !== type) continue;
-      if (mapping === except || mapping.wasAsked || mapping.backend.rid === rid) continue;
-      if (hasPrefix(prefix, mapping.prefix) || hasPrefix(mapping.prefix, prefix)) return true;
-    }
-    return false;
   }
 
   /** What comes from relays. */
@@ -452,15 +421,15 @@ export class ProxiedSession {
     message: JoiningFetch,
     backend: Backend,
   ): Promise<void> {
-    const joined = await this.#joined(message, "relay", backend);
+    const joined = await findJoined(message, this.#mappings, backend);
+    const joiningRequestId = joined && (await joinedAs(joined, backend));
     if (request.isOver) return;
-    if (joined === undefined) {
+    if (joined === undefined || joiningRequestId === undefined) {
       request.refuse(this.#refusal("INVALID_JOINING_REQUEST_ID"));
       return;
     }
-    const { mapping, requestId } = joined;
-    const asked = { ...message, joiningRequestId: requestId };
-    this.#carry({ request, opener: "relay", key: mapping.key, backend, message: asked });
+    const asked = { ...message, joiningRequestId };
+    this.#carry({ request, opener: "relay", key: joined.key, backend, message: asked });
   }
 
   /** Why nothing more can be asked of the client now, if so. */
@@ -505,7 +474,8 @@ export class ProxiedSession {
     const kept = mapping as KeptMapping;
     const moved = parameters.find((parameter) => parameter.type === "TRACK_NAMESPACE_PREFIX");
     const prefix = moved?.trackNamespacePrefix ?? mapping.key;
-    if (this.#overlaps(mapping, prefix, mapping.backend.rid, mapping)) {
+    const asked = { type: mapping.type, prefix, rid: mapping.backend.rid };
+    if (overlapsElsewhere(asked, this.#mappings, mapping)) {
       return this.#refusal("PREFIX_OVERLAP");
     }
     const target: Target = {
@@ -531,14 +501,4 @@ export class ProxiedSession {
       errorReason: "",
     };
   }
-}
-
-/** A subscription that a FETCH joins, and its Request ID on the leg where the FETCH is made. */
-interface Joined {
-  readonly mapping: KeptMapping;
-  readonly requestId: bigint;
-}
-
-function isJoining(message: RoutableRequest): message is JoiningFetch {
-  return message.type === "FETCH" && "joiningRequestId" in message;
 }

@@ -82,6 +82,30 @@ describe("affinity", () => {
     assert.notEqual(bed.dialled[1]?.rid, "r1");
   });
 
+  test("what has moved is bound to where it went, although the former relay recovers [LB-PAFF-1] [LB-S50]", async () => {
+    const routes = [hashed(["r1", "r2", "r3"], "live")];
+    for (const type of ["SUBSCRIBE", "PUBLISH_NAMESPACE"] as const) {
+      const bed = new ProxyBed({ routes, proxy: { reissues: true } });
+      const name = `live-${fieldFor("r1")}`;
+      const asked = await bed.client.ask(requestFor(type, name));
+      bed.relay("r1").only(type).send(grantOf(type));
+      await settle();
+      bed.relay("r1").session.close("INTERNAL_ERROR");
+      await bed.pass(100);
+      // The balancer makes it again, or its client.
+      if (type !== "SUBSCRIBE") {
+        assert.equal(asked.goaways.length, 1);
+        await bed.client.ask(requestFor(type, name));
+      }
+      const second = bed.dialled[1]?.rid;
+      assert.ok(second && second !== "r1");
+      bed.rotate(routes);
+      await bed.client.ask(requestFor("TRACK_STATUS", name));
+      assert.equal(bed.dialled.length, 2);
+      assert.equal(bed.relay(second).of("TRACK_STATUS").length, 1);
+    }
+  });
+
   test("a relay that drains or has no weight any more gets nothing new [LB-S67] [LB-HEALTH-10]", async () => {
     const name = `live-${fieldFor("r1")}`;
     const all = [hashed(["r1", "r2", "r3"], "live")];
