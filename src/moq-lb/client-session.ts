@@ -6,7 +6,13 @@
  */
 
 import { isPromise } from "../hook.ts";
-import type { PeerSetup, SetupOption, SetupRefusal } from "../moqt/mod.ts";
+import {
+  draftFactsOf,
+  type PeerSetup,
+  parseDraftName,
+  type SetupOption,
+  type SetupRefusal,
+} from "../moqt/mod.ts";
 import {
   type Clock,
   type IncomingRequest,
@@ -74,7 +80,10 @@ export class ClientSession {
     const promises = mode ?? modes;
     this.#session = new MoqtSession(transport, {
       role: "server",
-      setupOptions: [...ownSetup(implementation, limits.tokenCacheSize), ...promises.setupOptions],
+      setupOptions: [
+        ...ownSetup(implementation, limits.tokenCacheSize),
+        ...sayable(promises.setupOptions, transport.protocol),
+      ],
       limits: {
         setupTime: limits.setupTimeout,
         messageTime: limits.messageTimeout,
@@ -220,6 +229,14 @@ export class ClientSession {
       else this.#session.close("NO_ERROR", "idle");
     });
   }
+}
+
+/** Those that the draft of the session has: draft 18 cannot say all of them. */
+function sayable(options: readonly SetupOption[], protocol: string): SetupOption[] {
+  const draft = parseDraftName(protocol);
+  if (draft === undefined) return [];
+  const absent: readonly string[] = draftFactsOf(draft).absentSetupOptions;
+  return options.filter(({ type }) => !absent.includes(type));
 }
 
 function ownSetup(implementation: string, tokenCacheSize: number): SetupOption[] {
