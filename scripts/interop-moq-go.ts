@@ -1,10 +1,10 @@
 /**
  * `npm run interop:moq-go [-- RELAY]`: moq-go, a relay in Go that nobody here wrote, behind our
- * balancer with our client in front, in draft 20. Builds the relay in the version that is pinned
- * here, or takes the program RELAY; publishes and subscribes a track through it, and prints what
- * happened. Exits with 0 where all went well, and where there is no relay to be had, which it says:
- * no Go on the machine, or a module that no server gives; with 1 where anything failed, the build
- * included.
+ * balancer with our client in front, in draft 20: in redirect mode, then in proxy mode. Builds the
+ * relay in the version that is pinned here, or takes the program RELAY; publishes and subscribes a
+ * track through it in each mode, and prints what happened. Exits with 0 where all went well, and
+ * where there is no relay to be had, which it says: no Go on the machine, or a module that no server
+ * gives; with 1 where anything failed, the build included.
  */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -16,10 +16,12 @@ import { createInterface } from "node:readline";
 import { utf8 } from "../src/bytes.ts";
 import { type Client, type ClientEvent, connect } from "../src/client/mod.ts";
 import { listenForSessions } from "../src/instance/listeners.ts";
-import { createRedirectServer, defaultSessionLimits } from "../src/moq-lb/mod.ts";
+import { defaultSessionLimits } from "../src/moq-lb/mod.ts";
+import { createSessionServer } from "../src/moq-lb/proxy/session-server.ts";
 import type { Draft } from "../src/moqt/mod.ts";
 import { type DevelopmentCertificate, developmentCertificate } from "../src/quic/mod.ts";
 import { parseSnapshot } from "../src/snapshot/mod.ts";
+import { dial } from "../src/transport/dial.ts";
 
 /** The relay, at the commit whose STATUS.md is about draft 20. Go checks it by its checksum database. */
 const relayModule = "github.com/floatdrop/moq-go";
@@ -145,8 +147,8 @@ async function start(
   return { child, port: await within("the relay listens", port) };
 }
 
-/** A balancer that sends everything to `relayUri`. */
-async function balance(relayUri: string) {
+/** A balancer that sends everything to `relayUri`, or carries it there. */
+async function balance(relayUri: string, relayHash: Uint8Array) {
   const snapshot = parseSnapshot({
     version: 1,
     relays: [{ rid: "moq-go", uri: relayUri, health: "healthy" }],
@@ -154,7 +156,17 @@ async function balance(relayUri: string) {
   });
   const active = { snapshot, signedAt: Date.now(), maximumAge: 600_000, digest: "" };
   return await listenForSessions({
-    server: createRedirectServer({ holder: { active }, authorization: "allow-all" }),
+    server: createSessionServer({
+      holder: { active },
+      authorization: "allow-all",
+      proxy: {
+        uris: ["/proxy"],
+        dial: (uri, { draft: spoken, signal }) =>
+          dial(uri, { drafts: [spoken], certificateHashes: [relayHash], signal }),
+        backendTokens: "none",
+        drainDeadline: 5000,
+      },
+    }),
     hostname: "127.0.0.1",
     listen: { port: 0 },
     sessions: { path: "/moqt", limits: defaultSessionLimits, drainTimeout: 0 },
@@ -172,10 +184,10 @@ function tell(who: string): (event: ClientEvent) => void {
   };
 }
 
-const name = { trackNamespace: [utf8("interop"), utf8("meeting")], trackName: utf8("video") };
-
-/** A track from one client to another, both sent to the relay by the balancer. */
-async function transfer(publisher: Client, subscriber: Client): Promise<void> {
+/** A track from one client to another, both sent to the relay by the balancer, or carried there. */
+async function transfer(mode: string, publisher: Client, subscriber: Client): Promise<void> {
+  const trackNamespace = [utf8("interop"), utf8(mode)];
+  const name = { trackNamespace, trackName: utf8("video") };
   const publication = await within("PUBLISH", publisher.publish(name));
   say("publisher: PUBLISH accepted");
   const subscription = await within("SUBSCRIBE", subscriber.subscribe(name));
@@ -208,19 +220,27 @@ async function main(): Promise<void> {
     relay = child;
     const relayUri = `moqt://127.0.0.1:${port}/`;
     say(`the relay listens at ${relayUri}`);
-    const balancer = await balance(relayUri);
-    const certificateHashes = [certificate.hash, balancer.certificateHash as Uint8Array];
-    const client = (who: string) =>
-      connect({
-        serviceUri: `moqt://127.0.0.1:${balancer.udpPort}/moqt`,
-        drafts: [draft],
-        connection: { certificateHashes },
-        maximumAttempts: 2,
-        onEvent: tell(who),
-      });
-    const [publisher, subscriber] = [client("publisher"), client("subscriber")];
-    await transfer(publisher, subscriber);
-    await Promise.all([subscriber.close(), publisher.close()]);
+    const balancer = await balance(relayUri, certificate.hash);
+    const ownHash = balancer.certificateHash as Uint8Array;
+    const modes = [
+      // Whoever is redirected connects to the relay.
+      { mode: "redirect", path: "/moqt", certificateHashes: [ownHash, certificate.hash] },
+      { mode: "proxy", path: "/proxy", certificateHashes: [ownHash] },
+    ];
+    for (const { mode, path, certificateHashes } of modes) {
+      say(`${mode} mode`);
+      const client = (who: string) =>
+        connect({
+          serviceUri: `moqt://127.0.0.1:${balancer.udpPort}${path}`,
+          drafts: [draft],
+          connection: { certificateHashes },
+          maximumAttempts: 2,
+          onEvent: tell(who),
+        });
+      const [publisher, subscriber] = [client("publisher"), client("subscriber")];
+      await transfer(mode, publisher, subscriber);
+      await Promise.all([subscriber.close(), publisher.close()]);
+    }
     await balancer.close();
     say("passed");
   } finally {

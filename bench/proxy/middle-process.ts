@@ -38,7 +38,7 @@ export class Middle {
 
   connect(): Promise<Transport> {
     const { port, certificateHash } = this.address;
-    return connectTo(`moqt://127.0.0.1:${port}/moqt`, certificateHash);
+    return connectTo(`moqt://127.0.0.1:${port}/moq`, certificateHash);
   }
 
   stop(): void {

@@ -65,7 +65,6 @@ function proxied({ uris }: Relays): Service {
     });
     const active = { snapshot, signedAt: Date.now(), maximumAge: 86_400_000, digest: "" };
     holder.active = active;
-    return active;
   };
   next();
   const proxy = serveProxied({
@@ -76,7 +75,10 @@ function proxied({ uris }: Relays): Service {
   });
   return {
     serve: (transport) => proxy.serve(transport),
-    rotate: () => proxy.rotated(next()),
+    rotate() {
+      next();
+      proxy.server.activated();
+    },
   };
 }
 

@@ -132,7 +132,7 @@ export class BenchClient {
       role: "client",
       setupOptions: [
         { type: "AUTHORITY", value: "127.0.0.1" },
-        { type: "PATH", value: "/moqt" },
+        { type: "PATH", value: "/moq" },
       ],
       onDataStream: (stream) => {
         if (this.onStream === undefined) void this.#count(stream.stream);

@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { describe, test } from "#test";
 import {
+  type Draft,
   parseName,
   requestErrorName,
   sessionErrorCodes,
@@ -88,7 +89,7 @@ function relayFaults(scenario: Scenario): void {
         assert.deepEqual(track.groups.toSorted(), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert.equal(track.end, undefined);
       });
-      const states = bed.proxy.health.local.map(({ state }) => state);
+      const states = bed.proxy.server.localHealth.map(({ state }) => state);
       assert.deepEqual(states, ["unhealthy"]);
     },
   );
@@ -150,13 +151,18 @@ function relayFaults(scenario: Scenario): void {
 }
 
 function goaways(scenario: Scenario): void {
-  for (const timeout of [0, 2000]) {
+  for (const [draft, timeout] of [
+    [22, 0],
+    [22, 2000],
+    [20, 0],
+    [18, 2000],
+  ] as const) {
     scenario(
-      `tracks of a relay that sends GOAWAY with a timeout of ${timeout} ms go on from the next group at the other, whole [LB-HEALTH-4] [LB-PGOAWAY-1] [LB-PGOAWAY-2] [LB-PGOAWAY-4] [LB-PGOAWAY-5] [LB-PMOVE-3] [LB-PMOVE-7] [LB-PMOVE-8] [LB-PMOVE-10] [LB-S49]`,
+      `tracks of a relay that sends GOAWAY with a timeout of ${timeout} ms in draft ${draft} go on from the next group at the other, whole [LB-HEALTH-4] [LB-PGOAWAY-1] [LB-PGOAWAY-2] [LB-PGOAWAY-4] [LB-PGOAWAY-5] [LB-PMOVE-3] [LB-PMOVE-7] [LB-PMOVE-8] [LB-PMOVE-10] [LB-S49]`,
       { routes: anywhere, drainDeadline: 3000 },
       async (bed) => {
         const live = bed.origin.track("live--video");
-        const subscribers = await subscribed(bed, 5, "live--video");
+        const subscribers = await subscribed(bed, 5, "live--video", draft);
         const { relay, others } = bed.serving("live--video");
         live.group(3, 1500);
         live.begin();
@@ -367,17 +373,21 @@ function datagrams(scenario: Scenario, narrow: Wire): void {
         { group: 0, object: 0 },
         { group: 0, object: 2 },
       ]);
-      const [proxied] = bed.proxy.sessions;
-      assert.equal(proxied?.counts.data.dropped.datagrams, 1);
+      assert.equal(bed.proxy.server.status().proxy.data.dropped.datagrams, 1);
       assert.equal(client.close, undefined);
     },
   );
 }
 
 /** As many clients, each with a subscription to the same track. */
-async function subscribed(bed: ProxyBed, count: number, name: string): Promise<ReceivedTrack[]> {
+async function subscribed(
+  bed: ProxyBed,
+  count: number,
+  name: string,
+  draft?: Draft,
+): Promise<ReceivedTrack[]> {
   const clients: ScriptedPeer[] = [];
-  for (let each = 0; each < count; each++) clients.push(await bed.client());
+  for (let each = 0; each < count; each++) clients.push(await bed.client(draft));
   return await Promise.all(clients.map((client) => client.subscribe(name)));
 }
 

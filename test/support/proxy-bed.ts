@@ -135,7 +135,7 @@ export class ProxyBed {
     });
     const active = { snapshot, signedAt: Date.now(), maximumAge: 600_000, digest: "00" };
     this.holder.active = active;
-    this.#proxy?.rotated(active);
+    this.#proxy?.server.activated();
   }
 
   /** The relay that sends a track to somebody now, and the other ones. */
