@@ -130,6 +130,10 @@ export class WebTransportStream implements QuicStream {
     this.#ended("sending");
   }
 
+  prioritise(urgency: number, rank: number): void {
+    this.#stream.prioritise?.(urgency, rank);
+  }
+
   stopSending(code: bigint): void {
     const wireCode = toHttp3Code(code);
     if (this.#receiving) {

@@ -102,6 +102,16 @@ export interface QuicStream {
    *   others that take a code
    */
   reset(code: bigint): void;
+  /**
+   * Says when its bytes go out, where the peer or the path takes less than there is to send: before
+   * those of streams with a larger `urgency`, and of those with the same and a larger `rank`.
+   * Equals share. Streams of which it was never said come before all others. What the stack has
+   * handed on already stays where it is. Absent where the stack knows no order.
+   *
+   * @param urgency 0 to 255; so is `rank`
+   * @throws QuicError "INVALID_OPTION" for other numbers
+   */
+  prioritise?(urgency: number, rank: number): void;
   /** Gives up reading, with STOP_SENDING (see {@link QuicCapabilities}). Nothing after FIN. */
   stopSending(code: bigint): void;
   /** Resolves with the code when the peer sends STOP_SENDING; otherwise never settles. */

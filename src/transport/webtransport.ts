@@ -132,6 +132,10 @@ class ClampingStream implements TransportStream {
     this.#stream.reset(clampedCode(code, largestWebTransportCode));
   }
 
+  prioritise(urgency: number, rank: number): void {
+    this.#stream.prioritise?.(urgency, rank);
+  }
+
   stopSending(code: bigint): void {
     this.#stream.stopSending(clampedCode(code, largestWebTransportCode));
   }

@@ -237,6 +237,10 @@ export class QuicheConnection implements QuicConnection, StreamOwner {
     this.#send({ type: "stop", stream, code });
   }
 
+  prioritise(stream: number, urgency: number, rank: number): void {
+    this.#send({ type: "prioritise", stream, urgency, rank });
+  }
+
   consumed(stream: number, count: number, isLast: boolean): void {
     if (count === 0) return;
     if (!isLast) {

@@ -124,6 +124,13 @@ export type ConnectionCommand = { readonly connection: number } & (
     }
   | { readonly type: "reset"; readonly stream: number; readonly code: bigint }
   | { readonly type: "stop"; readonly stream: number; readonly code: bigint }
+  /** See `prioritise` of streams. */
+  | {
+      readonly type: "prioritise";
+      readonly stream: number;
+      readonly urgency: number;
+      readonly rank: number;
+    }
   /** Bytes of "data" events that were read, or dropped. */
   | { readonly type: "consumed"; readonly stream: number; readonly count: number }
   /** Streams of "stream" events that were accepted. */

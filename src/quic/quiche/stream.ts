@@ -26,6 +26,7 @@ export interface StreamOwner {
   write(stream: number, bytes: Uint8Array<ArrayBuffer>, fin: boolean): void;
   reset(stream: number, code: bigint): void;
   stop(stream: number, code: bigint): void;
+  prioritise(stream: number, urgency: number, rank: number): void;
   /** Bytes were read or dropped; `isLast` where the Worker need not know of which stream. */
   consumed(stream: number, count: number, isLast: boolean): void;
   /** Both directions are over. */
@@ -266,6 +267,14 @@ export class QuicheStream implements QuicStream {
     this.#endWriting(abandoned("write"));
   }
 
+  prioritise(urgency: number, rank: number): void {
+    checkPriority("urgency", urgency);
+    checkPriority("rank", rank);
+    // What comes before a FIN may wait for long.
+    if (this.#writeEnd instanceof QuicError) return;
+    this.#owner.prioritise(this.#number, urgency, rank);
+  }
+
   // The end
 
   #checkDone(): void {
@@ -286,4 +295,9 @@ export class QuicheStream implements QuicStream {
       this.#wakeWrite();
     }
   }
+}
+
+function checkPriority(name: string, value: number): void {
+  if (Number.isInteger(value) && value >= 0 && value <= 255) return;
+  throw new QuicError("INVALID_OPTION", `${name}: expected 0 to 255, got ${value}`);
 }

@@ -17,12 +17,13 @@ import {
   MAX_UNACCEPTED_STREAMS,
   TELL_AFTER,
 } from "../messages.ts";
+import { BlockedStreams } from "./blocked-streams.ts";
 import { Farewell } from "./farewell.ts";
 import { LeavingStreams } from "./leaving-streams.ts";
 import { type Native, type NativeConnection, type NativePathStats, nativeFault } from "./native.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import { SeenStreams } from "./seen-streams.ts";
-import { EngineStream, isLocal, kindOf } from "./stream.ts";
+import { EngineStream, FIRST, isLocal, kindOf, orderOf, quicheUrgency } from "./stream.ts";
 
 /** Milliseconds in which a handshake has to be done. */
 const HANDSHAKE_TIMEOUT = 10_000;
@@ -81,7 +82,7 @@ export class EngineConnection {
   readonly #streams = new Map<number, EngineStream>();
   readonly #seen = new SeenStreams();
   /** Streams with bytes that quiche has not taken. */
-  readonly #blocked = new Set<EngineStream>();
+  readonly #blocked = new BlockedStreams();
   /** Streams that quiche has taken bytes of since packets were last sent. */
   readonly #unsent = new Set<EngineStream>();
   /** Streams of which a FIN without bytes is to be sent: see {@link #sendFins}. */
@@ -468,8 +469,8 @@ export class EngineConnection {
   // Writing
 
   #writeBlocked(now: number): void {
-    // A stream that is still blocked afterwards has moved to the end: each gets its turn.
-    for (const stream of [...this.#blocked]) this.#write(stream, now);
+    // One that is still blocked afterwards has moved behind its equals: each gets its turn.
+    for (const stream of this.#blocked.inOrder()) this.#write(stream, now);
   }
 
   #write(stream: EngineStream, now: number): void {
@@ -481,6 +482,7 @@ export class EngineConnection {
       }
       let taken: number | null;
       try {
+        if (!stream.exists && stream.order !== FIRST) this.#prioritise(stream);
         taken = this.#quic.streamSend(stream.id, next.bytes, next.fin);
       } catch (error) {
         this.#writeFailed(stream, error);
@@ -503,6 +505,12 @@ export class EngineConnection {
     if (!stream.hasWaiting) return;
     this.#blocked.add(stream);
     if (stream.exists) this.#probe(stream);
+  }
+
+  /** @throws whatever the addon throws where the stream is over */
+  #prioritise(stream: EngineStream): void {
+    this.#quic.streamPriority(stream.id, quicheUrgency(stream.order), true);
+    this.#exists(stream);
   }
 
   #writeFailed(stream: EngineStream, error: unknown): void {
@@ -604,7 +612,7 @@ export class EngineConnection {
   }
 
   #performOnStream(
-    command: Extract<ConnectionCommand, { type: "write" | "reset" | "stop" }>,
+    command: Extract<ConnectionCommand, { type: "write" | "prioritise" | "reset" | "stop" }>,
     now: number,
   ): void {
     const stream = this.#streams.get(command.stream) ?? this.#openLocal(command.stream);
@@ -614,9 +622,13 @@ export class EngineConnection {
         return;
       }
       stream.append(command.bytes, command.fin);
-      if (!this.#blocked.has(stream)) this.#write(stream, now);
+      // Where others wait that come first, it waits until they have had theirs.
+      if (this.#blocked.haveBefore(stream)) this.#blocked.add(stream);
+      else if (!this.#blocked.has(stream)) this.#write(stream, now);
     } else if (stream === undefined) {
       return;
+    } else if (command.type === "prioritise") {
+      if (!stream.writeDone) this.#reorder(stream, orderOf(command.urgency, command.rank));
     } else if (command.type === "reset") {
       if (stream.writeDone) return;
       this.#resetting.push({ stream, code: command.code });
@@ -625,6 +637,18 @@ export class EngineConnection {
       if (stream.readDone) return;
       stream.isStopping = true;
       this.#stopping.push({ stream, code: command.code });
+    }
+  }
+
+  #reorder(stream: EngineStream, order: number): void {
+    const isBlocked = this.#blocked.delete(stream);
+    stream.order = order;
+    if (isBlocked) this.#blocked.add(stream);
+    if (!stream.exists) return;
+    try {
+      this.#prioritise(stream);
+    } catch {
+      // It is over; whoever looks at it next sees how.
     }
   }
 

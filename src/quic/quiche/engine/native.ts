@@ -41,6 +41,8 @@ export interface NativeConnection {
   onTimeout(): void;
   streamRecv(id: number, out: Uint8Array): [length: number, fin: boolean] | null;
   streamSend(id: number, bytes: Uint8Array, fin: boolean): number | null;
+  /** Makes a stream of ours known where it is not; lower urgencies are sent first. */
+  streamPriority(id: number, urgency: number, incremental: boolean): unknown;
   streamShutdown(id: number, direction: number, code: number): unknown;
   streamCapacity(id: number): number;
   readable(): Iterable<number>;

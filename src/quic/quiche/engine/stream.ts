@@ -15,6 +15,23 @@ export function kindOf(id: number): QuicStreamKind {
   return id % 4 >= 2 ? "uni" : "bidi";
 }
 
+/** The place of streams that have been given none: before all others. */
+export const FIRST = -1;
+
+/** The place of a stream with a priority. */
+export function orderOf(urgency: number, rank: number): number {
+  return urgency * 256 + rank;
+}
+
+/**
+ * A place as quiche has it: 127 is what streams have there of which nothing was said. It orders
+ * little more than what is sent again, so that the highest bits do: four of the urgency, three of
+ * the rank.
+ */
+export function quicheUrgency(order: number): number {
+  return order === FIRST ? 127 : 128 + ((order >> 12) << 3) + ((order >> 5) & 7);
+}
+
 /** Bytes that wait for quiche to take them. */
 interface Waiting {
   readonly bytes: Uint8Array;
@@ -39,6 +56,8 @@ export class EngineStream {
   unread = 0;
   /** When quiche last took bytes. */
   wroteAt = 0;
+  /** Its place among streams with something to send: lower ones first. */
+  order = FIRST;
   /** Whether quiche knows the stream: one of ours exists there from the first operation on. */
   exists: boolean;
   readonly #waiting: Waiting[] = [];
