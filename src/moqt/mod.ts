@@ -59,6 +59,6 @@ export { isRoutableRequest, requestTrackName, routingKey } from "./routable.ts";
 export * from "./session/mod.ts";
 export type { SetupOption, SetupOptionName } from "./setup-option.ts";
 export type { Token } from "./token.ts";
-export { parseTrackProperties } from "./track-properties.ts";
+export { defaultPublisherPriority, parseTrackProperties } from "./track-properties.ts";
 export type { DecodedVarint } from "./varint.ts";
 export { decodeVarint, encodeVarint } from "./varint.ts";

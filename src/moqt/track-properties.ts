@@ -71,6 +71,14 @@ export function parseTrackProperties(trackProperties: Uint8Array): KeyValuePair[
   return readKeyValuePairs(new ByteReader(trackProperties));
 }
 
+/** Publisher Priority, 0 to 255, of objects that name none: DEFAULT_PUBLISHER_PRIORITY. */
+export function defaultPublisherPriority(trackProperties: Uint8Array): number {
+  for (const { type, value } of parseTrackProperties(trackProperties)) {
+    if (type === 0x0en) return Number(value);
+  }
+  return 128;
+}
+
 function checkProperties(reader: ByteReader): void {
   let type = 0n;
   while (!reader.done) {

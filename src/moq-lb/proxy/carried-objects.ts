@@ -4,11 +4,15 @@
  * @module
  */
 
+import { defaultPublisherPriority, type MessageParameter } from "../../moqt/mod.ts";
 import type { MoqtSession } from "../../session/mod.ts";
 import type { AliasLease } from "./aliases.ts";
 import type { Delivery, Source } from "./data/delivery.ts";
 import type { MappingContext } from "./mapping-context.ts";
+import { fillPriority, subscriberPriority } from "./parameters.ts";
 import { within } from "./waiting.ts";
+
+type Parameters = readonly MessageParameter[];
 
 /** The objects of a subscription. */
 export class SubscriptionObjects {
@@ -21,24 +25,44 @@ export class SubscriptionObjects {
   readonly #source: Source;
   readonly #fills: Source[] = [];
 
-  /** @param theirs the publisher's alias */
+  /**
+   * @param track what the publisher says of it, with its own alias
+   * @param asked what says the subscriber's priority
+   */
   constructor(
     context: MappingContext,
     publisher: MoqtSession,
     subscriber: MoqtSession,
-    theirs: bigint,
+    track: { readonly trackAlias: bigint; readonly trackProperties: Uint8Array },
+    asked: Parameters,
   ) {
+    const { trackAlias, trackProperties } = track;
     this.#context = context;
     this.#publisher = publisher;
-    this.#lease = context.aliases.lease(subscriber, publisher, theirs);
+    this.#lease = context.aliases.lease(subscriber, publisher, trackAlias);
     this.alias = this.#lease.alias;
     this.#delivery = context.data.deliver(subscriber, this.alias);
-    this.#source = this.#delivery.attach(publisher, theirs);
+    this.#delivery.publisherPriority = defaultPublisherPriority(trackProperties);
+    this.prioritise(asked);
+    // Objects that have waited for it go at once.
+    this.#source = this.#delivery.attach(publisher, trackAlias);
   }
 
-  /** A fill comes with this Request ID of the message that asked for it, on either leg. */
-  fill(requestId: bigint, ownRequestId: bigint): void {
-    this.#fills.push(this.#delivery.attachFetch(this.#publisher, requestId, ownRequestId));
+  /** Takes the subscriber's priority over, where these have one. */
+  prioritise(parameters: Parameters): void {
+    prioritise(this.#delivery, parameters);
+  }
+
+  /**
+   * A fill comes with this Request ID of the message that asked for it, on either leg.
+   *
+   * @param asked the parameters of that message
+   */
+  fill(requestId: bigint, ownRequestId: bigint, asked: Parameters): void {
+    const priority = fillPriority(asked);
+    this.#fills.push(
+      this.#delivery.attachFetch(this.#publisher, requestId, ownRequestId, priority),
+    );
   }
 
   /**
@@ -92,18 +116,24 @@ export class FetchObjects {
 
   /**
    * @param requestId of the FETCH on the publisher's leg
-   * @param ownRequestId of the FETCH on the subscriber's leg
+   * @param asked the FETCH on the subscriber's leg
    */
   constructor(
     context: MappingContext,
     publisher: MoqtSession,
     subscriber: MoqtSession,
     requestId: bigint,
-    ownRequestId: bigint,
+    asked: { readonly requestId: bigint; readonly parameters: Parameters },
   ) {
     this.#context = context;
     this.#delivery = context.data.deliver(subscriber);
-    this.#source = this.#delivery.attachFetch(publisher, requestId, ownRequestId);
+    this.prioritise(asked.parameters);
+    this.#source = this.#delivery.attachFetch(publisher, requestId, asked.requestId);
+  }
+
+  /** Takes the subscriber's priority over, where these have one. */
+  prioritise(parameters: Parameters): void {
+    prioritise(this.#delivery, parameters);
   }
 
   /**
@@ -129,4 +159,8 @@ export class FetchObjects {
     this.#source.detach();
     this.#delivery.end();
   }
+}
+
+function prioritise(delivery: Delivery, parameters: Parameters): void {
+  delivery.subscriberPriority = subscriberPriority(parameters) ?? delivery.subscriberPriority;
 }

@@ -211,7 +211,7 @@ export class CarriedRequest implements KeptMapping {
     const { requestId, ...details } = message;
     let asked = { ...details, parameters } as NewRequest;
     if (asked.type === "PUBLISH") {
-      const objects = new SubscriptionObjects(this.#context, from, to, asked.trackAlias);
+      const objects = new SubscriptionObjects(this.#context, from, to, asked, asked.parameters);
       this.#objects = objects;
       asked = { ...asked, trackAlias: objects.alias };
     }
@@ -219,7 +219,7 @@ export class CarriedRequest implements KeptMapping {
     this.#outgoing = outgoing;
     const own = outgoing.message.requestId;
     if (message.type === "FETCH") {
-      this.#objects = new FetchObjects(this.#context, to, from, own, requestId);
+      this.#objects = new FetchObjects(this.#context, to, from, own, message);
     }
     // Objects may overtake what says whose they are: the answer, or the PUBLISH of a relay.
     const { data } = this.#context;
@@ -247,13 +247,18 @@ export class CarriedRequest implements KeptMapping {
     this.#isAnsweredForGood = answer.type === "REQUEST_ERROR" || this.type === "TRACK_STATUS";
     if (answer.type === "REQUEST_ERROR") this.#refused(answer);
     else if (answer.type === "SUBSCRIBE_OK") {
-      const objects = new SubscriptionObjects(this.#context, to, from, answer.trackAlias);
+      const { parameters, requestId } = this.message;
+      const objects = new SubscriptionObjects(this.#context, to, from, answer, parameters);
       this.#objects = objects;
-      if (asksForFill(this.message.parameters)) {
-        objects.fill(this.#outgoing?.message.requestId as bigint, this.message.requestId);
+      if (asksForFill(parameters)) {
+        objects.fill(this.#outgoing?.message.requestId as bigint, requestId, parameters);
       }
       this.#say(this.#incoming, { ...answer, trackAlias: objects.alias });
-    } else this.#say(this.#incoming, answer);
+    } else {
+      // Drafts 18 and 19: the subscriber of a PUBLISH says its priority in the answer.
+      this.#objects?.prioritise(answer.parameters);
+      this.#say(this.#incoming, answer);
+    }
   }
 
   #refused(error: RequestError): void {
@@ -309,7 +314,10 @@ export class CarriedRequest implements KeptMapping {
       );
       updated.then(
         (given) => {
-          if (given.type === "REQUEST_OK") this.#movePrefix(asked);
+          if (given.type === "REQUEST_OK") {
+            this.#movePrefix(asked);
+            this.#objects?.prioritise(asked);
+          }
           answer(given);
         },
         () => {},
@@ -328,7 +336,7 @@ export class CarriedRequest implements KeptMapping {
 
   #expectFill(asked: readonly MessageParameter[], there: bigint, here: bigint): void {
     if (!asksForFill(asked) || !(this.#objects instanceof SubscriptionObjects)) return;
-    this.#objects.fill(there, here);
+    this.#objects.fill(there, here, asked);
   }
 
   #done(message: PublishDone, to: SessionRequest): void {

@@ -24,6 +24,22 @@ export function withTokens(
   ];
 }
 
+/** SUBSCRIBER_PRIORITY, 0 to 255, where they have it. */
+export function subscriberPriority(parameters: readonly MessageParameter[]): number | undefined {
+  for (const parameter of parameters) {
+    if (parameter.type === "SUBSCRIBER_PRIORITY") return parameter.value;
+  }
+  return undefined;
+}
+
+/** That of the fill that they ask for, where it has one of its own. */
+export function fillPriority(parameters: readonly MessageParameter[]): number | undefined {
+  for (const parameter of parameters) {
+    if (parameter.type === "FILL_PARAMETERS") return subscriberPriority(parameter.parameters);
+  }
+  return undefined;
+}
+
 /** Whether a parameter asks for data on a stream of its own, a fill. */
 export function asksForFill(parameters: readonly MessageParameter[]): boolean {
   return parameters.some(({ type }) => type === "FILL_PARAMETERS");

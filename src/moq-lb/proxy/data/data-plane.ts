@@ -1,8 +1,11 @@
 /**
  * The data plane of one client session: finds for each stream and datagram whose it is.
  *
- * Streams towards one session have equal shares of its connection: priorities of publishers and
- * subscribers are carried, but the QUIC stacks are not told of them.
+ * Streams towards one session go out by the priority of their subscriber, then by that of their
+ * publisher, and behind its control and request streams, where the QUIC stack knows an order: quiche
+ * does, below raw QUIC and WebTransport over HTTP/3. Elsewhere, and among equals, they share the
+ * connection: groups of one track have no order but that of their streams. So have streams that wait
+ * for the subscriber to grant them, and datagrams.
  *
  * @module
  */

@@ -44,10 +44,23 @@ export interface Delivery {
   readonly streams: bigint;
   /** Largest Group ID of which anything was forwarded (LB-S93). */
   readonly largestGroup: bigint | undefined;
+  /** SUBSCRIBER_PRIORITY, 0 to 255, lower ones first; counts for streams that are open too. */
+  subscriberPriority: number;
+  /** Publisher Priority, 0 to 255, of streams whose header has none; for those that are opened. */
+  publisherPriority: number;
   /** Objects of the publisher at the other end of `session` under `alias` are its objects. */
   attach(session: MoqtSession, alias: bigint, gate?: GroupGate): Source;
-  /** Streams of a FETCH, or a fill, with this Request ID there; here they have `ownRequestId`. */
-  attachFetch(session: MoqtSession, requestId: bigint, ownRequestId: bigint): Source;
+  /**
+   * Streams of a FETCH, or a fill, with this Request ID there; here they have `ownRequestId`.
+   *
+   * @param priority SUBSCRIBER_PRIORITY of a fill; absent: that of the subscription
+   */
+  attachFetch(
+    session: MoqtSession,
+    requestId: bigint,
+    ownRequestId: bigint,
+    priority?: number,
+  ): Source;
   /** Resolves when no stream towards the subscriber is open. */
   quiet(): Promise<void>;
   /** Resets the streams towards the subscriber of groups below `groupId`; `undefined`: all. */

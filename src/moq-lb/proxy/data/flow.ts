@@ -49,11 +49,27 @@ class Branch implements OutgoingStream {
   end(code: bigint): void {
     this.#flow.endBranch(this, code);
   }
+
+  /**
+   * By subscriber, then by publisher; of several subscriptions to one stream the first one counts.
+   *
+   * @param publisherPriority of the stream, where its header says it
+   */
+  prioritise(publisherPriority: number | undefined): void {
+    if (this.out?.prioritise === undefined) return;
+    let [urgency, rank] = [255, 255];
+    for (const { delivery, priority = delivery.subscriberPriority } of this.attachments) {
+      urgency = Math.min(urgency, priority);
+      rank = Math.min(rank, publisherPriority ?? delivery.publisherPriority);
+    }
+    this.out.prioritise(urgency, rank);
+  }
 }
 
 export class Flow implements ObjectStream {
   readonly groupId: bigint | undefined;
   readonly #stream: TransportStream;
+  readonly #publisherPriority: number | undefined;
   readonly #onOver: (flow: Flow) => void;
   #branches: readonly Branch[];
   /** A stream is "opening" until its header is written: up to then it can still be held. */
@@ -71,7 +87,9 @@ export class Flow implements ObjectStream {
     outlets: readonly Outlet[],
     onOver: (flow: Flow) => void,
   ) {
-    this.groupId = header.type === "SUBGROUP" ? header.groupId : undefined;
+    const isSubgroup = header.type === "SUBGROUP";
+    this.groupId = isSubgroup ? header.groupId : undefined;
+    this.#publisherPriority = isSubgroup ? header.publisherPriority : undefined;
     this.#stream = stream;
     this.#onOver = onOver;
     this.#branches = outlets.map((outlet) => new Branch(this, outlet));
@@ -103,6 +121,10 @@ export class Flow implements ObjectStream {
         for (const { delivery } of attachments) delivery.check();
       }
     }
+  }
+
+  prioritise(): void {
+    for (const branch of this.#branches) branch.prioritise(this.#publisherPriority);
   }
 
   leave(isLeaving: (attachment: Attachment) => boolean, code: bigint): void {
@@ -155,6 +177,7 @@ export class Flow implements ObjectStream {
       return;
     }
     branch.out = out;
+    branch.prioritise(this.#publisherPriority);
     void out.stopped.then((code) => this.endBranch(branch, code));
   }
 

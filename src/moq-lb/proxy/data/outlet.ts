@@ -16,6 +16,8 @@ export interface ObjectStream {
   readonly isUnderWay: boolean;
   /** Asks the gates again. */
   reconsider(): void;
+  /** Asks its subscribers for its priority again. */
+  prioritise(): void;
   /** Those attachments want nothing of it any more. `code`: for both ends, where no other does. */
   leave(isLeaving: (attachment: Attachment) => boolean, code: bigint): void;
 }
@@ -40,6 +42,8 @@ export interface SubscriberSide {
 /** A subscription at its subscriber. */
 export interface Subscriber {
   readonly leg: SubscriberSide;
+  readonly subscriberPriority: number;
+  readonly publisherPriority: number;
   add(stream: ObjectStream): void;
   delete(stream: ObjectStream): void;
   /** A stream to the subscriber is open. */
@@ -56,6 +60,8 @@ export interface Subscriber {
 export interface Attachment {
   readonly delivery: Subscriber;
   readonly gate: GroupGate | undefined;
+  /** SUBSCRIBER_PRIORITY, where it has one of its own. */
+  readonly priority: number | undefined;
   /** Track Alias or Request ID at the subscriber, */
   readonly id: bigint;
   /** and as it is written. */

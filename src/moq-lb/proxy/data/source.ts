@@ -21,11 +21,13 @@ export interface SourceFacts {
   /** Track Alias or Request ID at the subscriber. */
   readonly ours: bigint;
   readonly gate: GroupGate | undefined;
+  readonly priority: number | undefined;
 }
 
 export class TrackSource implements Source, Attachment {
   readonly delivery: Subscriber;
   readonly gate: GroupGate | undefined;
+  readonly priority: number | undefined;
   readonly id: bigint;
   readonly idBytes: Uint8Array;
   readonly #facts: SourceFacts;
@@ -39,6 +41,7 @@ export class TrackSource implements Source, Attachment {
     this.#facts = facts;
     this.delivery = facts.delivery;
     this.gate = facts.gate;
+    this.priority = facts.priority;
     this.id = facts.ours;
     this.idBytes = varint(facts.ours);
   }

@@ -6,13 +6,17 @@
 
 import type { MoqtSession } from "../../../session/mod.ts";
 import type { Delivery, GroupGate, Source } from "./delivery.ts";
-import type { IdKind, Leg } from "./leg.ts";
+import type { Leg } from "./leg.ts";
 import type { Attachment, ObjectStream, Subscriber } from "./outlet.ts";
 import { QuietWaiters } from "./quiet.ts";
-import { TrackSource } from "./source.ts";
+import { type SourceFacts, TrackSource } from "./source.ts";
+
+/** What either priority is where nothing is said of it. */
+const defaultPriority = 128;
 
 export class SubscriberDelivery implements Delivery, Subscriber {
   readonly leg: Leg;
+  publisherPriority = defaultPriority;
   readonly #alias: bigint | undefined;
   readonly #legOf: (session: MoqtSession) => Leg;
   /** Those that can begin something. */
@@ -21,6 +25,7 @@ export class SubscriberDelivery implements Delivery, Subscriber {
   readonly #waiters = new QuietWaiters();
   #streams = 0;
   #largestGroup: bigint | undefined;
+  #subscriberPriority = defaultPriority;
   #isOver: boolean;
 
   /** @param legOf finds the leg of a publisher's session */
@@ -40,14 +45,30 @@ export class SubscriberDelivery implements Delivery, Subscriber {
     return this.#largestGroup;
   }
 
-  attach(session: MoqtSession, alias: bigint, gate?: GroupGate): Source {
-    if (this.#alias === undefined) throw new TypeError("this subscriber has no Track Alias");
-    return this.#attach("track", session, { theirs: alias, ours: this.#alias, gate });
+  get subscriberPriority(): number {
+    return this.#subscriberPriority;
   }
 
-  attachFetch(session: MoqtSession, requestId: bigint, ownRequestId: bigint): Source {
-    const ids = { theirs: requestId, ours: ownRequestId, gate: undefined };
-    return this.#attach("fetch", session, ids);
+  set subscriberPriority(priority: number) {
+    if (priority === this.#subscriberPriority) return;
+    this.#subscriberPriority = priority;
+    for (const flow of this.#flows) flow.prioritise();
+  }
+
+  attach(session: MoqtSession, alias: bigint, gate?: GroupGate): Source {
+    const ours = this.#alias;
+    if (ours === undefined) throw new TypeError("this subscriber has no Track Alias");
+    return this.#attach(session, { kind: "track", theirs: alias, ours, gate, priority: undefined });
+  }
+
+  attachFetch(
+    session: MoqtSession,
+    requestId: bigint,
+    ownRequestId: bigint,
+    priority?: number,
+  ): Source {
+    const ids = { theirs: requestId, ours: ownRequestId };
+    return this.#attach(session, { kind: "fetch", ...ids, gate: undefined, priority });
   }
 
   quiet(): Promise<void> {
@@ -95,16 +116,12 @@ export class SubscriberDelivery implements Delivery, Subscriber {
     this.#waiters.check();
   }
 
-  #attach(
-    kind: IdKind,
-    session: MoqtSession,
-    ids: { theirs: bigint; ours: bigint; gate: GroupGate | undefined },
-  ): Source {
+  #attach(session: MoqtSession, facts: Omit<SourceFacts, "delivery" | "publisher">): Source {
     const publisher = this.#legOf(session);
-    const source = new TrackSource({ delivery: this, publisher, kind, ...ids });
+    const source = new TrackSource({ delivery: this, publisher, ...facts });
     if (this.#isOver) return source;
     this.#sources.add(source);
-    publisher.attach(kind, ids.theirs, source);
+    publisher.attach(facts.kind, facts.theirs, source);
     return source;
   }
 }

@@ -7,6 +7,7 @@
  */
 
 import {
+  defaultPublisherPriority,
   type MessageParameter,
   type PublishDone,
   publishDoneCodes,
@@ -34,7 +35,7 @@ import { Lane } from "../lane.ts";
 import { follow, followOwn, UpdateAnswers } from "../leg.ts";
 import type { Mapping, Mobility, Reissue } from "../mapping.ts";
 import type { MappingContext } from "../mapping-context.ts";
-import { asksForFill } from "../parameters.ts";
+import { asksForFill, subscriberPriority } from "../parameters.ts";
 import type { Backend } from "../relays/backend.ts";
 import { within } from "../waiting.ts";
 import { namesStart, type Remainder, remainder, updated } from "./current-parameters.ts";
@@ -258,13 +259,22 @@ export class ClientSubscription implements Mapping {
     this.#lease ??= aliases.lease(client, leg.session, ok.trackAlias);
     const { alias } = this.#lease;
     this.#delivery ??= data.deliver(client, alias);
+    this.#delivery.publisherPriority = defaultPublisherPriority(ok.trackProperties);
+    this.#prioritise();
     leg.grant(this.#delivery, ok.trackAlias);
     if (!this.#isPending) return;
     this.#isPending = false;
-    if (asksForFill(this.message.parameters)) {
-      leg.fill(this.#delivery, leg.request.message.requestId, this.message.requestId);
+    const { requestId, parameters } = this.message;
+    if (asksForFill(parameters)) {
+      leg.fill(this.#delivery, leg.request.message.requestId, requestId, parameters);
     }
     this.#guard(() => this.#incoming.send({ ...ok, trackAlias: alias }));
+  }
+
+  #prioritise(): void {
+    const priority = subscriberPriority(this.#current);
+    if (this.#delivery === undefined || priority === undefined) return;
+    this.#delivery.subscriberPriority = priority;
   }
 
   #refuse({ backend }: SubscriptionLeg, error: RequestError): void {
@@ -357,7 +367,7 @@ export class ClientSubscription implements Mapping {
       if (leg.request.isOver || this.#isEnding || leg !== this.#leg) return;
       const sent = leg.update(parameters, (numbered) => {
         if (!asksForFill(asked) || this.#delivery === undefined) return;
-        leg.fill(this.#delivery, numbered, update.requestId);
+        leg.fill(this.#delivery, numbered, update.requestId, asked);
       });
       sent.then(
         (answer) => this.#updateAnswered(leg, update, answer),
@@ -374,6 +384,7 @@ export class ClientSubscription implements Mapping {
     if (answer.type === "REQUEST_OK") {
       update.isAccepted = true;
       this.#current = updated(this.#current, update.parameters);
+      this.#prioritise();
     }
     // Those that a leg that is to take over may not know are kept for it.
     if (!this.#isMoving) this.#updates = this.#updates.filter((each) => each !== update);
@@ -523,7 +534,7 @@ export class ClientSubscription implements Mapping {
     const delivery = this.#delivery;
     const asked = leg.request.message as Subscribe;
     if (delivery === undefined || !asksForFill(asked.parameters)) return;
-    leg.fill(delivery, asked.requestId, this.message.requestId);
+    leg.fill(delivery, asked.requestId, this.message.requestId, asked.parameters);
   }
 
   #repeat(leg: SubscriptionLeg, update: Update): void {

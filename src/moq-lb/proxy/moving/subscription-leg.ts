@@ -8,6 +8,7 @@
 import type { MessageParameter, PublishDone, RequestError, RequestOk } from "../../../moqt/mod.ts";
 import type { MoqtSession, OutgoingRequest } from "../../../session/mod.ts";
 import type { Delivery, GroupGate, Passage, Source } from "../data/delivery.ts";
+import { fillPriority } from "../parameters.ts";
 import type { Backend } from "../relays/backend.ts";
 
 /** Which groups a leg delivers: those from `from` on that are below `below`. */
@@ -82,9 +83,19 @@ export class SubscriptionLeg {
     return this.#fills.some(({ streams }) => streams > 0n);
   }
 
-  /** A fill comes with this Request ID of the message that asked for it, on either leg. */
-  fill(delivery: Delivery, requestId: bigint, ownRequestId: bigint): void {
-    this.#fills.push(delivery.attachFetch(this.session, requestId, ownRequestId));
+  /**
+   * A fill comes with this Request ID of the message that asked for it, on either leg.
+   *
+   * @param asked the parameters of that message
+   */
+  fill(
+    delivery: Delivery,
+    requestId: bigint,
+    ownRequestId: bigint,
+    asked: readonly MessageParameter[],
+  ): void {
+    const priority = fillPriority(asked);
+    this.#fills.push(delivery.attachFetch(this.session, requestId, ownRequestId, priority));
   }
 
   /** Keeps groups from `group` on back until {@link yieldTo} or {@link keep}. */
