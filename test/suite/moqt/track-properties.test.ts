@@ -3,6 +3,7 @@ import { describe, test } from "#test";
 import { toHex } from "../../../src/bytes.ts";
 import {
   decodeControlMessage,
+  defaultPublisherPriority,
   encodeControlMessage,
   parseTrackProperties,
 } from "../../../src/moqt/mod.ts";
@@ -91,5 +92,20 @@ describe("Track Properties", () => {
     assertCloses("PROTOCOL_VIOLATION", () => parseTrackProperties(bytes));
     bytes.set(hex("0b c0ffff"));
     assert.equal(parseTrackProperties(bytes.subarray(0, 4 + 65_535)).length, 1);
+  });
+});
+
+describe("the Publisher Priority of a track", () => {
+  test("is its DEFAULT_PUBLISHER_PRIORITY, and 128 where it names none", () => {
+    for (const [digits, expected] of [
+      ["", 128],
+      // OBJECT_DELIVERY_TIMEOUT alone.
+      ["0205", 128],
+      ["0e00", 0],
+      ["0205 0c80ff", 255],
+      ["0e07 0201", 7],
+    ] as const) {
+      assert.equal(defaultPublisherPriority(hex(digits)), expected);
+    }
   });
 });
