@@ -59,6 +59,8 @@ const commands = {
     "--allow-sys",
     "--allow-read",
     "--allow-write",
+    // The QUIC stack that keeps the codes of streams is an addon.
+    "--allow-ffi",
     join(root, "scripts", "start.ts"),
   ],
   origin: () => [required("Bun", findBun()), join(root, "scripts", "origin.ts")],

@@ -7,6 +7,7 @@ import { readCurrent } from "../src/cli/current.ts";
 import { type Home, readTrustedKeys } from "../src/cli/home.ts";
 import { meetingExample } from "../src/cli/meeting.ts";
 import { type Published, publishLocally } from "../src/cli/publish.ts";
+import type { QuicBackend } from "../src/quic/mod.ts";
 import { type JsonSnapshot, snapshotToJson } from "../src/snapshot/mod.ts";
 import { listen } from "./relay/listen.ts";
 import { Relay, RelayNetwork, type SeenRequest } from "./relay/mod.ts";
@@ -15,6 +16,15 @@ export interface LocalRelays {
   /** Connect URI of each, by RID. */
   readonly uris: ReadonlyMap<string, string>;
   close(): Promise<void>;
+}
+
+export interface LocalRelayOptions {
+  /** Where the certificate for development is kept, which they show. */
+  readonly directory: string;
+  /** Default: the runtime's own QUIC. */
+  readonly backend?: QuicBackend;
+  /** Told of each request that a relay gets. */
+  readonly onRequest: (request: SeenRequest) => void;
 }
 
 /** The RIDs of the example. */
@@ -26,13 +36,9 @@ const localUri = /^moqt:\/\/127\.0\.0\.1:\d+\/(r\d)$/;
 /**
  * Starts the relays of the example at free ports.
  *
- * @param directory where the certificate for development is kept, which they show
- * @param onRequest told of each request that a relay gets
  */
-export async function startRelays(
-  directory: string,
-  onRequest: (request: SeenRequest) => void,
-): Promise<LocalRelays> {
+export async function startRelays(options: LocalRelayOptions): Promise<LocalRelays> {
+  const { directory, backend, onRequest } = options;
   const network = new RelayNetwork();
   const started = await Promise.all(
     rids.map(async (rid) => {
@@ -40,6 +46,7 @@ export async function startRelays(
       const listening = await listen(relay, {
         path: `/${rid}`,
         certificateDirectory: directory,
+        ...(backend && { backend }),
       });
       return { rid, relay, listening };
     }),

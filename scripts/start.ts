@@ -9,6 +9,7 @@ import type { RunningAgent } from "../src/agent/run.ts";
 import { createSigningKey, type Home, hasSigningKey, homeAt } from "../src/cli/home.ts";
 import { ensureDevelopmentHome } from "../src/cli/publish.ts";
 import { YardmasterError } from "../src/errors.ts";
+import { developmentCertificate, type QuicBackend } from "../src/quic/mod.ts";
 import {
   type Environment,
   type RunningInstance,
@@ -20,6 +21,9 @@ import { type LocalRelays, publishWithRelays, startRelays } from "./relays.ts";
 
 /** Seconds; the instance of this demo refuses to place requests after an hour without an agent. */
 const maximumAge = 3600;
+
+/** Seconds; short, so that what `yard drain` does in proxy mode can be watched. */
+const drainDeadline = 5;
 
 /** How far above the HTTP port the agent listens. */
 const agentPortOffset = 3;
@@ -43,15 +47,35 @@ interface Demo {
   readonly agent: RunningAgent;
 }
 
-async function prepare(home: Home): Promise<Demo> {
+async function prepare(home: Home, backend: QuicBackend | undefined): Promise<Demo> {
   const { published } = await ensureDevelopmentHome({ home, now: Date.now() });
-  const relays = await startRelays(home.directory, ({ relay, type, name }) =>
-    console.log(`relay ${relay}: ${type} ${name}`),
-  );
+  const relays = await startRelays({
+    directory: home.directory,
+    ...(backend && { backend }),
+    onRequest: ({ relay, type, name }) => console.log(`relay ${relay}: ${type} ${name}`),
+  });
   const moved = await publishWithRelays(home, relays.uris, Date.now());
   const agent = await startAgent(home, agentPort(), maximumAge * 1000, console.log);
   const version = agent.agent.current?.version ?? (moved ?? published).version;
   return { relays, version, usesRelays: moved !== undefined, agent };
+}
+
+/**
+ * Proxy mode, on relays of this machine; nothing where this platform, or the user, has no QUIC that
+ * keeps the codes of streams.
+ */
+async function proxySettings(home: Home): Promise<Environment> {
+  const { platform, arch, env } = process;
+  const isPossible = platform === "linux" && arch === "x64";
+  if (!isPossible || env.YARDMASTER_QUIC_BACKEND === "deno") return {};
+  // Relays show the certificate that the instance shows.
+  const { hashBase64 } = await developmentCertificate({ directory: home.directory });
+  return {
+    YARDMASTER_PROXY_URIS: "/proxy",
+    YARDMASTER_BACKEND_TOKENS: "forward",
+    YARDMASTER_DRAIN_DEADLINE: String(drainDeadline),
+    YARDMASTER_RELAY_CERTIFICATE_HASHES: hashBase64,
+  };
 }
 
 /** Beside the HTTP port of the instance; any free one where that is any free one. */
@@ -77,7 +101,7 @@ Yardmaster answers on ${url}
 
 Live MOQT sessions, drafts 18 to 22, come in at
 ${sessionLines(sessions)}
-
+${proxyLines(sessions)}
 ${usesRelays ? "Three relays that form one network run beside it" : notUsed}
 ${[...relays.uris.values()].map((uri) => `  ${uri}`).join("\n")}
 
@@ -94,7 +118,7 @@ Where the track is placed, over HTTP, as a redirect and as the MOQT message:
   ${yard} encode subscribe example.2ecom-m1--video --binary \\
     | curl -s ${url}/moqt/moqt-22 -H 'content-type: application/octet-stream' --data-binary @- \\
     | ${yard} decode --binary
-
+${proxyCommands(sessions, yard, at)}
 Why there:
 
   ${yard} route example.2ecom-m1${at}
@@ -129,6 +153,31 @@ function sessionLines(sessions: SessionAddresses): string {
   return lines.join("\n");
 }
 
+function proxyLines({ proxy = [] }: SessionAddresses): string {
+  const lines = proxy.flatMap(({ quic, webTransport, webSocket }) =>
+    [quic, webTransport, webSocket].flatMap((uri) => (uri === undefined ? [] : [`  ${uri}`])),
+  );
+  return lines.length === 0
+    ? ""
+    : `and in proxy mode, in the path of every object, at\n${lines.join("\n")}\n`;
+}
+
+function proxyCommands(
+  { proxy: [first] = [] }: SessionAddresses,
+  yard: string,
+  at: string,
+): string {
+  if (first === undefined) return "";
+  return `
+Through the balancer itself: the subscriber knows of no relay, and goes on from the next group at
+another one, within ${drainDeadline} seconds, when its relay is drained while a publisher is at work:
+
+  ${yard} sub ${first.quic ?? first.webSocket} example.2ecom-m1 clock${at}
+  while sleep 1; do date; done | ${yard} pub ${first.quic ?? first.webSocket} example.2ecom-m1 clock -${at}
+  ${yard} drain r2${at}
+`;
+}
+
 async function main(): Promise<void> {
   const home = homeAt();
   if (!(await hasSigningKey(home.keys))) {
@@ -137,6 +186,8 @@ async function main(): Promise<void> {
   }
   await ensurePeople(home);
   let demo: Demo | undefined;
+  const proxy = await proxySettings(home);
+  const backend = proxy.YARDMASTER_PROXY_URIS === undefined ? undefined : "quiche";
   const settings = {
     YARDMASTER_REFRESH_INTERVAL: "1",
     YARDMASTER_DRAIN_TIMEOUT: "1",
@@ -144,6 +195,7 @@ async function main(): Promise<void> {
     // UDP beside the TCP of HTTP, under one number.
     YARDMASTER_MOQT_PORT: process.env.PORT || "8787",
     YARDMASTER_DEVELOPMENT_CERTIFICATE: home.directory,
+    ...proxy,
     ...process.env,
     YARDMASTER_MAXIMUM_AGE: String(maximumAge),
     YARDMASTER_AUTHORIZATION: "allow-all",
@@ -155,7 +207,7 @@ async function main(): Promise<void> {
     YARDMASTER_REPORT: "store",
   };
   const running = await startInstance(settings, async () => {
-    demo = await prepare(home);
+    demo = await prepare(home, backend);
   });
   announce(running, home.directory, demo as Demo);
 

@@ -18,13 +18,16 @@ import {
   createInstance,
   type InstanceSettings,
   type ListenSettings,
+  type ProxySettings,
   readInstanceSettings,
   readListenSettings,
   readSessionListenSettings,
+  type SessionListenSettings,
   tokenSource,
 } from "../src/instance/mod.ts";
 import type { InstanceMetrics } from "../src/metrics/mod.ts";
 import { ConfigurationError } from "../src/moq-lb/mod.ts";
+import type { SessionServer } from "../src/moq-lb/proxy/session-server.ts";
 import { QuicError } from "../src/quic/mod.ts";
 import type { Outcome, SnapshotHolder, SnapshotStore } from "../src/snapshot/mod.ts";
 import { type HttpStore, httpStore } from "../src/store/http.ts";
@@ -75,6 +78,16 @@ export interface SessionAddresses {
   readonly certificateHash?: string;
   /** The QUIC stack, by name and version. */
   readonly stack?: string;
+  /** The same addresses in proxy mode, where it is served. */
+  readonly proxy?: readonly ProxyAddresses[];
+}
+
+/** Where one path of proxy mode is reached. */
+export interface ProxyAddresses {
+  readonly webSocket: string;
+  readonly quic?: string;
+  readonly webTransport?: string;
+  readonly webTransportOverTcp?: string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -91,8 +104,8 @@ export async function serveInstance(
   platform: Platform,
   publish?: () => Promise<void>,
 ): Promise<RunningInstance> {
-  const [settings, listen, sessionPorts, shared, lastKnownGood] = await allSettings(
-    withKeysFromFiles(environment).then((known) =>
+  const [settings, listen, ports, shared, lastKnownGood] = await allSettings(
+    withTextsFromFiles(environment).then((known) =>
       readInstanceSettings(known, crypto.randomUUID()),
     ),
     Promise.resolve(environment).then(readListenSettings),
@@ -100,12 +113,15 @@ export async function serveInstance(
     openSharedStore(environment),
     openNamedStore(environment, "YARDMASTER_LAST_KNOWN_GOOD", "file:.yardmaster/last-known-good"),
   );
+  const sessionPorts = settings.proxy === undefined ? ports : withExactCodes(ports);
   const agent = shared === undefined ? await agentStore(environment, settings) : undefined;
   const createMetrics =
     listen.metricsPort === undefined
       ? undefined
       : (await import("../src/metrics/mod.ts")).createInstanceMetrics;
-  const { app, sessions, holder, reporter, metrics } = await createInstance({
+  const createProxyServer =
+    settings.proxy && (await import("../src/instance/proxying.ts")).createProxyServer;
+  const { app, sessions, proxy, holder, reporter, metrics } = await createInstance({
     settings,
     source: (shared ?? agent) as SnapshotStore,
     lastKnownGood,
@@ -113,6 +129,7 @@ export async function serveInstance(
     upgrade: platform.upgrade,
     log: print,
     ...(createMetrics && { createMetrics }),
+    ...(createProxyServer && { createProxyServer }),
   });
   // No request is to find an instance that has not looked yet.
   if (publish === undefined) await holder.start();
@@ -136,12 +153,16 @@ export async function serveInstance(
       await publish();
       await holder.start();
     }
+    requireCommonPool(proxy);
     reporter?.start();
     if (reporter !== undefined) open.push(() => reporter.stop());
     const host = listen.hostname.includes(":") ? `[${listen.hostname}]` : listen.hostname;
     return {
       url: `http://${host}:${http.port}`,
-      sessions: addresses(host, http.port, moqt, settings.sessions.path),
+      sessions: {
+        ...addresses(host, http.port, moqt, settings.sessions.path),
+        ...(settings.proxy && { proxy: proxyAddresses(host, http.port, moqt, settings.proxy) }),
+      },
       ...(scraped && { metricsUrl: `http://${host}:${scraped.port}/metrics` }),
       refresh: () => holder.refresh(),
       async close() {
@@ -235,6 +256,50 @@ function addresses(
   };
 }
 
+function proxyAddresses(
+  host: string,
+  httpPort: number,
+  moqt: SessionListeners,
+  { uris }: ProxySettings,
+): readonly ProxyAddresses[] {
+  const paths = uris.map((uri) =>
+    uri.startsWith("/") ? uri : new URL(uri.replace(/^moqt:/i, "https:")).pathname,
+  );
+  return [...new Set(paths)].map((path) => {
+    const { certificateHash: _, stack: __, ...reached } = addresses(host, httpPort, moqt, path);
+    return reached;
+  });
+}
+
+/**
+ * The ports of an instance with proxy mode, whose streams have to keep their codes.
+ *
+ * @throws {ConfigurationError} they are to be served by a stack that does not keep them
+ */
+function withExactCodes(ports: SessionListenSettings): SessionListenSettings {
+  if (ports.backend === "deno") {
+    throw new ConfigurationError(
+      "YARDMASTER_PROXY_URIS: proxy mode needs the codes of streams, which Deno's own QUIC does " +
+        "not keep: YARDMASTER_QUIC_BACKEND has to be quiche",
+    );
+  }
+  return { ...ports, backend: "quiche" };
+}
+
+/**
+ * A pool that nothing can be promised for is refused before a client comes (LB-PSETUP-3).
+ *
+ * @throws {ConfigurationError}
+ */
+function requireCommonPool(proxy: SessionServer | undefined): void {
+  try {
+    proxy?.capabilities();
+  } catch (cause) {
+    if (!(cause instanceof YardmasterError)) throw cause;
+    throw new ConfigurationError(`YARDMASTER_PROXY_URIS: ${cause.message}`, { cause });
+  }
+}
+
 /**
  * Waits for `closing`, but not for ever: a slow client does not keep us alive.
  *
@@ -293,14 +358,19 @@ async function allSettings<T extends readonly unknown[]>(
   return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as never;
 }
 
-const keySettings = ["YARDMASTER_TRUSTED_KEYS", "YARDMASTER_INSTANCE_KEY"] as const;
+const textSettings = [
+  "YARDMASTER_TRUSTED_KEYS",
+  "YARDMASTER_INSTANCE_KEY",
+  "YARDMASTER_IDENTITY_KEY",
+  "YARDMASTER_RELAY_CA",
+] as const;
 
-/** Keys may be given as the path of a file instead of JSON. */
-async function withKeysFromFiles(environment: Environment): Promise<Environment> {
+/** Keys and certificates may be given as the path of a file instead of JSON or PEM. */
+async function withTextsFromFiles(environment: Environment): Promise<Environment> {
   const known: Record<string, string | undefined> = { ...environment };
-  for (const name of keySettings) {
+  for (const name of textSettings) {
     const path = environment[name]?.trim();
-    if (path === undefined || path === "" || path.startsWith("{") || path.startsWith("[")) continue;
+    if (path === undefined || path === "" || /^([{[]|-----BEGIN)/.test(path)) continue;
     try {
       known[name] = await readFile(path, "utf8");
     } catch (cause) {

@@ -75,7 +75,10 @@ export function moqLb<E extends Env = Env>(options: MoqLbOptions<E>): Hono<E> {
   const { sessions } = options;
   if (sessions !== undefined) {
     // Before CORS, which copies responses: no copy of a 101 can be made.
-    app.all(sessions.path ?? "/moqt", only(["GET"], sessions.handler));
+    const { path = "/moqt" } = sessions;
+    for (const one of new Set(typeof path === "string" ? [path] : path)) {
+      app.all(one, only(["GET"], sessions.handler));
+    }
   }
   if (options.cors !== undefined) {
     const allowMethods = ["GET", "HEAD", "POST"];

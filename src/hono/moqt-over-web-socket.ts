@@ -53,7 +53,7 @@ export function moqtOverWebSocket<E extends Env = Env>(options: WebSocketOptions
   const { server, upgrade, clientOf, origins, onError } = options;
   const isAllowed = (origin: string) =>
     origins === undefined || origins.includes("*") || origins.includes(origin);
-  const protocols = (options.drafts ?? drafts).map(draftName);
+  const offered = options.drafts ?? drafts;
 
   return function openSession(c) {
     const { url, headers } = c.req.raw;
@@ -67,10 +67,14 @@ export function moqtOverWebSocket<E extends Env = Env>(options: WebSocketOptions
       tell(onError, error);
       return unknownClient();
     }
-    const refusal = server.refusalOf(remote, { path: pathOf(url), authority: authorityOf(url) });
+    const address = { path: pathOf(url), authority: authorityOf(url) };
+    const refusal = server.refusalOf(remote, address);
     if (refusal !== undefined) return refused(refusal);
-    const offered = headers.get("sec-websocket-protocol");
-    if (selectQmux(offered, protocols) === undefined) return noCommonProtocol();
+    // Where the address is that of proxy mode, relays may not speak each.
+    const possible = server.draftsAt(address);
+    const protocols = offered.filter((draft) => possible.includes(draft)).map(draftName);
+    const asked = headers.get("sec-websocket-protocol");
+    if (selectQmux(asked, protocols) === undefined) return noCommonProtocol();
     const { response, transport } = upgrade(c, { protocols, remote });
     if (transport !== undefined) void server.serve(transport);
     return response;

@@ -7,8 +7,9 @@
 import type { Context, Env, Handler } from "hono";
 import {
   ConfigurationError,
+  type LimitStatuses,
   type RedirectorOptions,
-  type RedirectServer,
+  type RedirectServerStatus,
   requireFunction,
   requireInteger,
   requireList,
@@ -43,11 +44,13 @@ export interface MoqLbOptions<E extends Env = Env> extends RedirectorOptions {
   /** Live sessions: what `moqtOverWebSocket` made. Default: none, and no such path. */
   readonly sessions?: {
     readonly handler: Handler<E>;
-    /** Default `/moqt`. */
-    readonly path?: string;
+    /** One or more; default `/moqt`. */
+    readonly path?: string | readonly string[];
   };
-  /** Whose limits `GET /status` shows as those of sessions. Default: none. */
-  readonly sessionServer?: Pick<RedirectServer, "status">;
+  /** Whose limits `GET /status` shows as those of sessions, and whose mode. Default: none. */
+  readonly sessionServer?: {
+    status(): RedirectServerStatus & { readonly proxy?: { readonly limits: LimitStatuses } };
+  };
   /** Name of this instance in `GET /status`. Default: a random UUID. */
   readonly instanceId?: string;
   /** Told of what `clientOf` and `tenantOf` throw, and of errors that no rule foresees, bare 500s. */
@@ -96,7 +99,8 @@ function checkSessions({ handler, path = "/" }: { handler?: unknown; path?: unkn
   if (typeof handler !== "function") {
     throw new ConfigurationError("sessions.handler is missing: give what moqtOverWebSocket made");
   }
-  if (typeof path !== "string" || !path.startsWith("/")) {
+  const paths: unknown[] = Array.isArray(path) ? path : [path];
+  if (!paths.every((one) => typeof one === "string" && one.startsWith("/"))) {
     throw new ConfigurationError("sessions.path has to start with /");
   }
 }

@@ -20,12 +20,15 @@ export interface InstanceStatus {
   /** Whether requests cannot be placed for want of a snapshot that is young enough. */
   readonly stale: boolean;
   readonly instanceId: string;
-  readonly mode: "redirect";
+  /** `proxy`: sessions at addresses of their own are in proxy mode, all else in redirect mode. */
+  readonly mode: "redirect" | "proxy";
   /** How the limits stand, durations in milliseconds (LB-SEC-32). */
   readonly limits: {
     readonly requests: LimitStatuses;
     /** Absent where the plug-in knows of no sessions. */
     readonly sessions?: LimitStatuses;
+    /** Absent where nothing is served in proxy mode. */
+    readonly proxy?: LimitStatuses;
   };
 }
 
@@ -61,15 +64,17 @@ export function statusHandler<E extends Env>(
     instanceId ??= crypto.randomUUID();
     const { active } = holder;
     const at = now();
+    const sessions = sessionServer?.status();
     const status: InstanceStatus = {
       activeVersion: active?.snapshot.version ?? null,
       ageSeconds: active === undefined ? null : Math.floor(configurationAge(active, at) / 1000),
       stale: active === undefined || isStale(active, at),
       instanceId,
-      mode: "redirect",
+      mode: sessions?.proxy === undefined ? "redirect" : "proxy",
       limits: {
         requests: { ...redirector.limits(), ...bodies.limits() },
-        ...(sessionServer && { sessions: sessionServer.status().limits }),
+        ...(sessions && { sessions: sessions.limits }),
+        ...(sessions?.proxy && { proxy: sessions.proxy.limits }),
       },
     };
     return uncached(status);

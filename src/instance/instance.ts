@@ -1,5 +1,5 @@
 /**
- * One redirect-mode instance put together: settings, stores and clock in, an app and the holder of
+ * One instance put together: settings, stores and clock in, an app and the holder of
  * its snapshot out. What differs between runtimes (stores, sockets, timers) stays with the caller.
  *
  * @module
@@ -7,6 +7,8 @@
 
 import type { Context, Hono } from "hono";
 import type { JSONWebKeySet } from "jose";
+import { fromHex } from "../bytes.ts";
+import { YardmasterError } from "../errors.ts";
 import { moqLb } from "../hono/moq-lb.ts";
 import { moqtOverWebSocket, type WebSocketOptions } from "../hono/moqt-over-web-socket.ts";
 import type { createInstanceMetrics, InstanceMetrics, LimitUse } from "../metrics/mod.ts";
@@ -22,10 +24,15 @@ import {
   type LimitStatuses,
   type RedirectorOptions,
   type RedirectServer,
+  type RedirectServerOptions,
   type RedirectSessionEvent,
   sessionLog,
   tokenBucket,
 } from "../moq-lb/mod.ts";
+import type { MoveEvent } from "../moq-lb/proxy/moving/mover.ts";
+import type { ProxyHooks } from "../moq-lb/proxy/proxy-mode.ts";
+import type { SessionServer } from "../moq-lb/proxy/session-server.ts";
+import { formatNameForLog } from "../moqt/mod.ts";
 import { createTally, type Reporter } from "../report/mod.ts";
 import { routingTable } from "../routing/mod.ts";
 import {
@@ -38,6 +45,7 @@ import {
   steadyClock,
   type TrustedKeys,
 } from "../snapshot/mod.ts";
+import type { createProxyServer } from "./proxying.ts";
 import { createReporting } from "./reporting.ts";
 import type { AuthorizationSettings, InstanceSettings } from "./settings.ts";
 
@@ -53,6 +61,8 @@ export interface InstanceParts {
   readonly upgrade?: WebSocketOptions["upgrade"];
   /** Takes one JSON line: outcomes of looks into the store; decisions and sessions where asked for. */
   readonly log?: (line: string) => void;
+  /** Makes the server of sessions where the settings ask for proxy mode; absent: it cannot be had. */
+  readonly createProxyServer?: typeof createProxyServer;
   /** Makes the metrics; absent: nothing is measured, as on Workers. */
   readonly createMetrics?: typeof createInstanceMetrics;
 }
@@ -62,6 +72,8 @@ export interface Instance {
   readonly app: Hono;
   /** Live sessions; whatever takes connections hands them over here. */
   readonly sessions: RedirectServer;
+  /** The same, where it serves proxy mode too. */
+  readonly proxy?: SessionServer;
   /** The snapshot that decides. Its background refresh is not started yet. */
   readonly holder: SnapshotHolder;
   /** Reports to the agent, where the settings say so. Not started yet. */
@@ -83,13 +95,15 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
     ...(lastKnownGood === undefined ? {} : { lastKnownGood }),
     trustedKeys,
     maximumAge: settings.maximumAge,
-    ownServiceUris: settings.serviceUris,
+    ownServiceUris: ownServiceUris(settings),
     refreshInterval: settings.refreshInterval,
     now,
     onEvent(outcome) {
       // Compiled here, so that no request pays for it.
       if (outcome.reason === "activated" && holder.active !== undefined) {
         routingTable(holder.active.snapshot);
+        proxy?.activated();
+        tellOfPool(proxy, log, now());
       }
       metrics?.onOutcome(outcome);
       if (isNews(outcome)) log(JSON.stringify(outcomeRecord(outcome)));
@@ -98,7 +112,8 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
   const metrics = parts.createMetrics?.({
     holder,
     maximumAge: settings.maximumAge,
-    limits: () => limitsInForce(settings, sessions),
+    limits: () => limitsInForce(settings, sessions, proxy),
+    ...(settings.proxy && { proxy: () => proxy?.status().proxy }),
   });
   const tally = settings.reports && createTally();
   const clientKeyOf = clientOf && ((c: Context) => clientKey(clientOf(c)));
@@ -113,13 +128,32 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
   ]);
   const onError = (error: unknown) => log(JSON.stringify(errorRecord(error, now())));
   const { path, origins, limits } = settings.sessions;
-  const sessions = createRedirectServer({
+  const served = {
     ...redirector,
+    ownServiceUris: settings.serviceUris,
     path,
     limits,
     onError,
     ...(onSession && { onSession }),
+  };
+  const proxy: SessionServer | undefined = await proxyServer(parts, {
+    ...served,
+    hooks: {
+      onHealth({ rid, state, at }) {
+        const relay = relayName(rid);
+        log(JSON.stringify({ time: timeOf(at), event: "relay-health", relay, state }));
+        reporter?.reportSoon();
+      },
+      onMismatch({ rid, at }) {
+        log(JSON.stringify({ time: timeOf(at), event: "relay-mismatch", relay: relayName(rid) }));
+        reporter?.reportSoon();
+      },
+      ...(settings.logDecisions && {
+        onMove: (event) => log(JSON.stringify(moveRecord(event, now()))),
+      }),
+    },
   });
+  const sessions: RedirectServer = proxy ?? createRedirectServer(served);
   const app = moqLb({
     ...redirector,
     instanceId: settings.instanceId,
@@ -129,7 +163,7 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
     ...(settings.corsOrigins.length > 0 && { cors: { origin: [...settings.corsOrigins] } }),
     ...(upgrade && {
       sessions: {
-        path,
+        path: [path, ...proxyPaths(settings)],
         handler: moqtOverWebSocket({
           server: sessions,
           upgrade,
@@ -148,6 +182,7 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
       settings: settings.reports,
       holder,
       sessions,
+      proxy,
       tally,
       trustedKeys,
       store: source,
@@ -155,7 +190,72 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
       log,
       onReport: metrics?.onReport,
     }));
-  return { app, sessions, holder, ...(reporter && { reporter }), ...(metrics && { metrics }) };
+  return {
+    app,
+    sessions,
+    holder,
+    ...(proxy && { proxy }),
+    ...(reporter && { reporter }),
+    ...(metrics && { metrics }),
+  };
+}
+
+/** @throws {ConfigurationError} proxy mode is asked for and cannot be had */
+async function proxyServer(
+  { settings, createProxyServer }: InstanceParts,
+  options: RedirectServerOptions & { readonly hooks: ProxyHooks },
+): Promise<SessionServer | undefined> {
+  if (settings.proxy === undefined) return undefined;
+  if (createProxyServer !== undefined) return await createProxyServer(settings.proxy, options);
+  throw new ConfigurationError(
+    "YARDMASTER_PROXY_URIS: there is no proxy mode on this runtime, which cannot reach relays " +
+      "with the codes of streams kept",
+  );
+}
+
+/** The URIs that this instance is reached at, in either mode (LB-REDIR-18). */
+function ownServiceUris({ serviceUris, proxy }: InstanceSettings): readonly string[] {
+  return [...serviceUris, ...(proxy?.uris ?? []).filter((uri) => !uri.startsWith("/"))];
+}
+
+function proxyPaths({ proxy }: InstanceSettings): readonly string[] {
+  return (proxy?.uris ?? []).map((uri) =>
+    uri.startsWith("/") ? uri : new URL(uri.replace(/^moqt:/i, "https:")).pathname,
+  );
+}
+
+/** A line where the pool in force has nothing that can be promised to clients (LB-PSETUP-3). */
+function tellOfPool(proxy: SessionServer | undefined, log: (line: string) => void, at: number) {
+  try {
+    proxy?.capabilities();
+  } catch (error) {
+    if (!(error instanceof YardmasterError)) throw error;
+    const { code, message } = error;
+    log(JSON.stringify({ time: timeOf(at), event: "proxy-pool", code, error: message }));
+  }
+}
+
+/** One line about a displaced request; its name stays out. */
+function moveRecord({ mapping, from, outcome }: MoveEvent, at: number): Record<string, unknown> {
+  const { type, opener, backend } = mapping;
+  return {
+    time: timeOf(at),
+    event: "move",
+    requestType: type,
+    opener,
+    outcome,
+    from: relayName(from),
+    ...(outcome === "moved" && { to: relayName(backend.rid) }),
+  };
+}
+
+/** A RID in hexadecimal as safe text, as decisions have it. */
+function relayName(rid: string): string {
+  return formatNameForLog([fromHex(rid) ?? new Uint8Array(0)], undefined, 100);
+}
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString();
 }
 
 /** One hook that calls each of `hooks`; `undefined` where there are none, which costs nothing. */
@@ -169,10 +269,15 @@ function inTurn<Event>(
 }
 
 /** Every limit of the instance, with its use where that can be told (LB-SEC-32). */
-function limitsInForce(settings: InstanceSettings, server: RedirectServer): LimitUse[] {
+function limitsInForce(
+  settings: InstanceSettings,
+  server: RedirectServer,
+  proxy: SessionServer | undefined,
+): LimitUse[] {
   const { rateLimit, maximumAge } = settings;
   const limits: LimitStatuses = {
     ...server.status().limits,
+    ...proxy?.status().proxy.limits,
     maximumPending: { limit: defaultMaximumPending },
     maximumAge: { limit: maximumAge },
     maximumSnapshotBytes: { limit: DEFAULT_MAXIMUM_BYTES },
@@ -200,7 +305,7 @@ function redirectorOptions(
   return {
     holder,
     authorization: authorizationFrom(settings.authorization),
-    ownServiceUris: settings.serviceUris,
+    ownServiceUris: ownServiceUris(settings),
     now,
     logNames: settings.logNames,
     ...(onDecision && { onDecision }),

@@ -41,7 +41,8 @@ const protocols = drafts.map(draftName);
 const defaultSilence = 30_000;
 
 /** Whoever serves the sessions: a balancer, or in a demonstration, a relay. */
-export type SessionServer = Pick<RedirectServer, "refusalOf" | "serve">;
+export type SessionServer = Pick<RedirectServer, "refusalOf" | "serve"> &
+  Partial<Pick<RedirectServer, "draftsAt">>;
 
 export interface SessionListenerOptions {
   readonly server: SessionServer;
@@ -286,6 +287,7 @@ function decide(
   if (origin !== undefined && origins?.includes(origin) === false) return { status: 403 };
   const refusal = server.refusalOf(remote, { path, authority });
   if (refusal !== undefined) return { status: refusalStatus(refusal) };
-  const protocol = protocols.find((name) => offered.includes(name));
+  const possible = server.draftsAt?.({ path, authority }).map(draftName) ?? protocols;
+  const protocol = possible.find((name) => offered.includes(name));
   return protocol === undefined ? { status: 400 } : { protocol };
 }

@@ -6,6 +6,7 @@
  */
 
 import { ConfigurationError, type RedirectServer } from "../moq-lb/mod.ts";
+import type { SessionServer } from "../moq-lb/proxy/session-server.ts";
 import {
   createReporter,
   instanceToken,
@@ -45,6 +46,8 @@ export interface ReportingParts {
   readonly settings: ReportSettings;
   readonly holder: SnapshotHolder;
   readonly sessions: RedirectServer;
+  /** Where sessions are served in proxy mode too. */
+  readonly proxy?: SessionServer | undefined;
   readonly tally: Tally;
   readonly trustedKeys: TrustedKeys;
   /** Where reports go that no agent's address is set for. */
@@ -56,7 +59,8 @@ export interface ReportingParts {
 
 /** @throws {ConfigurationError} the key cannot be used, or the store cannot be written to */
 export async function createReporting(parts: ReportingParts): Promise<Reporter> {
-  const { instanceId, settings, holder, sessions, tally, trustedKeys, store, now, log } = parts;
+  const { instanceId, settings, holder, sessions, proxy, tally, trustedKeys, store, now, log } =
+    parts;
   const { url, interval } = settings;
   if (url === undefined && store.set === undefined) {
     throw new ConfigurationError("YARDMASTER_REPORT: the store cannot be written to");
@@ -71,6 +75,11 @@ export async function createReporting(parts: ReportingParts): Promise<Reporter> 
     trustedKeys,
     interval,
     sessions: () => sessions.status().sessions,
+    ...(proxy && {
+      mode: "proxy",
+      health: () => proxy.localHealth,
+      mismatches: () => proxy.mismatches,
+    }),
     now,
     onEvent(event) {
       parts.onReport?.(event);

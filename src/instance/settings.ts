@@ -6,6 +6,7 @@
  */
 
 import { normaliseUri } from "../snapshot/mod.ts";
+import { type ProxySettings, readProxySettings } from "./proxy-settings.ts";
 import { type ReportSettings, readReportSettings } from "./report-settings.ts";
 import { readSessionSettings, type SessionSettings } from "./session-settings.ts";
 import { type Environment, isOrigin, SettingsReader } from "./settings-reader.ts";
@@ -41,6 +42,8 @@ export interface InstanceSettings {
   /** Whether those lines carry the (escaped, truncated) name of the request (LB-SEC-34). */
   readonly logNames: boolean;
   readonly sessions: SessionSettings;
+  /** Proxy mode, and where it is served; absent: nowhere. */
+  readonly proxy?: ProxySettings;
   /** How the instance reports to the agent; absent: it does not. */
   readonly reports?: ReportSettings;
 }
@@ -68,6 +71,7 @@ export function readInstanceSettings(environment: Environment, randomId: string)
   const perSecond = reader.number("YARDMASTER_RATE_LIMIT", 0, 1_000_000, 0);
   const burst = reader.number("YARDMASTER_RATE_BURST", 1, 1_000_000, Math.max(1, 2 * perSecond));
   const reports = readReportSettings(reader);
+  const proxy = readProxySettings(reader);
   const settings: InstanceSettings = {
     maximumAge: 1000 * reader.number("YARDMASTER_MAXIMUM_AGE", 1, 365 * DAY),
     trustedKeys: reader.required("YARDMASTER_TRUSTED_KEYS", "a JWK Set of Ed25519 public keys"),
@@ -96,6 +100,7 @@ export function readInstanceSettings(environment: Environment, randomId: string)
     logNames: reader.choice("YARDMASTER_LOG_NAMES", ["on", "off"], "off") === "on",
     ...(perSecond > 0 ? { rateLimit: { perSecond, burst } } : {}),
     sessions: readSessionSettings(reader),
+    ...(proxy && { proxy }),
     ...(reports && { reports }),
   };
   if (perSecond === 0 && reader.text("YARDMASTER_RATE_BURST") !== undefined) {

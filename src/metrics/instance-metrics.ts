@@ -8,6 +8,7 @@
 
 import { Histogram, Registry } from "prom-client";
 import { type DecisionEvent, type RedirectSessionEvent, reasonPhrases } from "../moq-lb/mod.ts";
+import type { ProxyStatus } from "../moq-lb/proxy/proxy-mode.ts";
 import { drafts } from "../moqt/mod.ts";
 import { decisionOutcomes, type ReportEvent } from "../report/mod.ts";
 import { type RoutingTable, routingTable } from "../routing/mod.ts";
@@ -33,6 +34,8 @@ export interface InstanceMetricsOptions {
   readonly maximumAge: number;
   /** Limits in force; the same ones each time. */
   readonly limits?: () => readonly LimitUse[];
+  /** What proxy mode comes to; absent: there is none. */
+  readonly proxy?: () => ProxyStatus | undefined;
 }
 
 export interface InstanceMetrics {
@@ -123,6 +126,7 @@ export function createInstanceMetrics(options: InstanceMetricsOptions): Instance
     open.byTransport(),
   );
   addLimits(registry, options.limits ?? (() => []));
+  if (options.proxy !== undefined) addProxy(registry, options.proxy);
 
   return {
     onDecision({ outcome, cause, duration }) {
@@ -212,6 +216,62 @@ function addLimits(registry: Registry, limits: () => readonly LimitUse[]): void 
   measuredBy(registry, "yardmaster_limit_use", "How much of a limit is used.", "limit", () =>
     limits().flatMap(({ limit, use }) => (use === undefined ? [] : [[limit, use] as const])),
   );
+}
+
+/** What is carried in proxy mode, and what became of what was displaced. */
+function addProxy(registry: Registry, status: () => ProxyStatus | undefined): void {
+  const now = (name: string, help: string, value: (proxy: ProxyStatus) => number) =>
+    measured(registry, `yardmaster_proxy_${name}`, help, () => {
+      const proxy = status();
+      return proxy && value(proxy);
+    });
+  now("sessions", "Sessions in proxy mode now.", ({ sessions }) => sessions);
+  now("mappings", "Requests that are carried now.", ({ mappings }) => mappings);
+  now("backends", "Sessions to relays now.", ({ backends }) => backends);
+  now("displaced", "Requests that are to leave their relay now.", ({ displaced }) => displaced);
+  const total = (
+    name: string,
+    help: string,
+    label: string,
+    counts: (proxy: ProxyStatus) => Readonly<Record<string, number>>,
+    values: readonly string[],
+  ) => {
+    const count = new LabelledCount(
+      registry,
+      `yardmaster_proxy_${name}_total`,
+      help,
+      [{ name: label, values }],
+      () => {
+        const proxy = status();
+        if (proxy === undefined) return;
+        for (const [value, sum] of Object.entries(counts(proxy))) count.set(sum, value);
+      },
+    );
+  };
+  const directions = ["toClient", "toRelay"];
+  total("bytes", "Bytes of streams carried.", "direction", ({ data }) => data.bytes, directions);
+  total("streams", "Streams carried.", "direction", ({ data }) => data.streams, directions);
+  total("datagrams", "Datagrams carried.", "direction", ({ data }) => data.datagrams, directions);
+  total(
+    "dropped",
+    "Datagrams that the other leg did not take, and what belonged to nobody.",
+    "kind",
+    ({ data }) => data.dropped,
+    ["datagrams", "streams"],
+  );
+  const outcomes = ["moved", "asked", "ended", "complete"];
+  total("moves", "Displaced requests, by what became of them.", "outcome", moves, outcomes);
+  total(
+    "relay_faults",
+    "Answers of relays that are not for them to give.",
+    "answer",
+    ({ relayRedirects }) => ({ REDIRECT: relayRedirects }),
+    ["REDIRECT"],
+  );
+}
+
+function moves({ moves }: ProxyStatus): ProxyStatus["moves"] {
+  return moves;
 }
 
 /** Which sessions are open over what; an event of the end names the session alone. */

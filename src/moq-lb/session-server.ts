@@ -109,9 +109,14 @@ export class LiveSessions implements RedirectServer {
 
   /**
    * @param proxy the mode of addresses that are not redirect mode's
+   * @param neverSent URIs that are never sent as a Connect URI (LB-REDIR-18)
    * @throws {ConfigurationError} an option is missing or wrong
    */
-  constructor(options: RedirectServerOptions, proxy?: ModeAt<ExactAddresses>) {
+  constructor(
+    options: RedirectServerOptions,
+    proxy?: ModeAt<ExactAddresses>,
+    neverSent = options.ownServiceUris ?? [],
+  ) {
     for (const hook of ["onSession", "onError", "tenantOf"] as const) {
       requireFunction(hook, options[hook]);
     }
@@ -119,7 +124,7 @@ export class LiveSessions implements RedirectServer {
     const limits = sessionLimits(options.limits);
     const { maximumRequests } = limits;
     const onError = (error: unknown) => tell(options.onError, error);
-    const redirector = createRedirector(options);
+    const redirector = createRedirector({ ...options, ownServiceUris: neverSent });
     const addresses = new Service({
       path: options.path ?? "/moqt",
       serviceUris: options.ownServiceUris ?? [],

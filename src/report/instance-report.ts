@@ -69,9 +69,13 @@ export interface Mismatch {
   readonly at: number;
 }
 
-/** What decisions are counted by: names of REQUEST_ERROR codes, and one for any other. */
+/**
+ * What decisions are counted by: names of REQUEST_ERROR codes, one for what proxy mode carries, and
+ * one for any other.
+ */
 export const decisionOutcomes = [
   "REDIRECT",
+  "FORWARDED",
   "DOES_NOT_EXIST",
   "UNINTERESTED",
   "INTERNAL_ERROR",

@@ -117,7 +117,7 @@ describe("npm start", () => {
 
   test("says where live sessions come in, and what to try there", () => {
     const output = instance.output();
-    expect(output).toMatch(/moqt:\/\/127\.0\.0\.1:\d+\/moqt +raw QUIC, by quinn/);
+    expect(output).toMatch(/moqt:\/\/127\.0\.0\.1:\d+\/moqt +raw QUIC, by quiche/);
     expect(output).toMatch(/https:\/\/127\.0\.0\.1:\d+\/moqt +WebTransport over HTTP\/3/);
     expect(output).toContain(`${url.replace("http", "ws")}/moqt`);
     expect(output).toMatch(/sub moqt:\/\/127\.0\.0\.1:\d+\/moqt example\.2ecom-m1 video/);
@@ -177,7 +177,7 @@ describe("npm start", () => {
       ([instance]) => instance.state === "current",
       30_000,
     );
-    expect(followers).toMatchObject([{ id: "local", version: 4, mode: "redirect" }]);
+    expect(followers).toMatchObject([{ id: "local", version: 4, mode: "proxy" }]);
     const agent = /Configuration Agent at (http:\S+)/.exec(instance.output())?.[1];
     expect(await (await fetch(`${agent}/`)).text()).not.toContain("r2");
   });

@@ -76,14 +76,19 @@ export function createSessionServer(options: SessionServerOptions): SessionServe
     tokenCacheSize: sessionLimits(options.limits).tokenCacheSize,
     onError: (error) => tell(options.onError, error),
   });
-  return new BothModes(options, mode, addresses);
+  return new BothModes(options, mode, addresses, ownServiceUris);
 }
 
 class BothModes extends LiveSessions implements SessionServer {
   readonly #proxy: ProxyMode;
 
-  constructor(options: RedirectServerOptions, mode: ProxyMode, addresses: ExactAddresses) {
-    super(options, { mode, addresses });
+  constructor(
+    options: RedirectServerOptions,
+    mode: ProxyMode,
+    addresses: ExactAddresses,
+    ownServiceUris: readonly string[],
+  ) {
+    super(options, { mode, addresses }, ownServiceUris);
     this.#proxy = mode;
   }
 
