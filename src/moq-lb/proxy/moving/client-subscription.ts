@@ -12,7 +12,6 @@ import {
   type PublishDone,
   publishDoneCodes,
   type RequestError,
-  type RequestOk,
   type StreamResetName,
   type Subscribe,
   type SubscribeOk,
@@ -38,21 +37,11 @@ import type { MappingContext } from "../mapping-context.ts";
 import { asksForFill, subscriberPriority } from "../parameters.ts";
 import type { Backend } from "../relays/backend.ts";
 import { within } from "../waiting.ts";
-import { namesStart, type Remainder, remainder, updated } from "./current-parameters.ts";
+import { namesStart, type Remainder, remainder } from "./current-parameters.ts";
 import { GroupRange, SubscriptionLeg } from "./subscription-leg.ts";
+import { SubscriptionUpdates } from "./subscription-updates.ts";
 
 type Parameters = readonly MessageParameter[];
-
-/** An update of the client that goes to the relay. */
-interface Update {
-  readonly requestId: bigint;
-  readonly parameters: Parameters;
-  readonly tokens: readonly TokenValue[];
-  readonly answer: (answer: RequestOk | RequestError) => void;
-  /** What its relay said; an update that is not answered is sent again after a move (LB-S94). */
-  isAnswered: boolean;
-  isAccepted: boolean;
-}
 
 /**
  * Milliseconds in which streams show that were on their way from the old relay when the new one
@@ -71,7 +60,6 @@ export class ClientSubscription implements Mapping {
   readonly #context: MappingContext;
   readonly #incoming: IncomingRequest;
   readonly #lane = new Lane(() => this.end("INTERNAL_ERROR"));
-  readonly #answers = new UpdateAnswers((answer) => this.#guard(() => this.#incoming.send(answer)));
   readonly #forwarded = Promise.withResolvers<bigint | undefined>();
   /** The relay that serves it, or is to. */
   #backend: Backend;
@@ -84,10 +72,7 @@ export class ClientSubscription implements Mapping {
   #next: SubscriptionLeg | undefined;
   #lease: AliasLease | undefined;
   #delivery: Delivery | undefined;
-  /** What the client asks for, updates included. */
-  #current: Parameters;
-  /** Updates since the SUBSCRIBE of the leg that serves, or since that of the one that is to. */
-  #updates: Update[] = [];
+  readonly #updates: SubscriptionUpdates;
   #isMoving = false;
   #isPending = true;
   /** What kept it from its first relay. */
@@ -110,7 +95,17 @@ export class ClientSubscription implements Mapping {
     this.#backend = backend;
     this.key = key;
     this.message = request.message as Subscribe;
-    this.#current = this.message.parameters.filter(({ type }) => type !== "AUTHORIZATION_TOKEN");
+    const updatedSubscription = {
+      mapping: this,
+      context,
+      answers: new UpdateAnswers((answer) => this.#guard(() => request.send(answer))),
+      leg: () => (this.#isEnding ? undefined : this.#leg),
+      delivery: () => this.#delivery,
+      isMoving: () => this.#isMoving,
+      run: (task: () => unknown) => this.#lane.run(task),
+      onAccepted: () => this.#prioritise(),
+    };
+    this.#updates = new SubscriptionUpdates(updatedSubscription, this.message.parameters);
     follow(request, {
       onNews: (news, tokens) => this.#lane.run(() => this.#clientSays(news, tokens)),
       onFinish: () => this.#lane.run(() => this.#clientFinished()),
@@ -207,7 +202,7 @@ export class ClientSubscription implements Mapping {
       const leg = this.#subscribe(backend, session, parameters, new GroupRange());
       this.#leg = leg;
       this.#forwarded.resolve(leg.request.message.requestId);
-      for (const update of this.#updates) this.#lane.run(() => this.#sendUpdate(leg, update));
+      this.#updates.begin(leg);
     } catch (error) {
       // A relay that another attempt is under way to may have more luck.
       this.#failure = error;
@@ -272,7 +267,7 @@ export class ClientSubscription implements Mapping {
   }
 
   #prioritise(): void {
-    const priority = subscriberPriority(this.#current);
+    const priority = subscriberPriority(this.#updates.current);
     if (this.#delivery === undefined || priority === undefined) return;
     this.#delivery.subscriberPriority = priority;
   }
@@ -340,55 +335,7 @@ export class ClientSubscription implements Mapping {
 
   #clientSays(news: RequestNews, tokens: readonly TokenValue[]): void | Promise<void> {
     if (this.#isEnding || this.#isDone || news.type !== "REQUEST_UPDATE") return;
-    return this.#clientUpdates(news, tokens);
-  }
-
-  async #clientUpdates(
-    { requestId, parameters }: Extract<RequestNews, { readonly type: "REQUEST_UPDATE" }>,
-    tokens: readonly TokenValue[],
-  ): Promise<void> {
-    const answer = this.#answers.expect();
-    const refusal = await this.#context.judgeUpdate(this, parameters, tokens);
-    if (refusal !== undefined) {
-      answer(refusal);
-      return;
-    }
-    const update = { requestId, parameters, tokens, answer, isAnswered: false, isAccepted: false };
-    this.#updates.push(update);
-    if (this.#leg !== undefined) await this.#sendUpdate(this.#leg, update);
-  }
-
-  /** Sends an update to the relay of `leg`; its answer counts as long as that one serves. */
-  async #sendUpdate(leg: SubscriptionLeg, update: Update): Promise<void> {
-    const { parameters: asked, tokens } = update;
-    const { message } = this;
-    try {
-      const parameters = await this.#context.parametersFor(leg.backend, message, asked, tokens);
-      if (leg.request.isOver || this.#isEnding || leg !== this.#leg) return;
-      const sent = leg.update(parameters, (numbered) => {
-        if (!asksForFill(asked) || this.#delivery === undefined) return;
-        leg.fill(this.#delivery, numbered, update.requestId, asked);
-      });
-      sent.then(
-        (answer) => this.#updateAnswered(leg, update, answer),
-        () => {},
-      );
-    } catch (error) {
-      this.#updateAnswered(leg, update, this.#context.failureOf(error));
-    }
-  }
-
-  #updateAnswered(leg: SubscriptionLeg, update: Update, answer: RequestOk | RequestError): void {
-    if (leg !== this.#leg || update.isAnswered) return;
-    update.isAnswered = true;
-    if (answer.type === "REQUEST_OK") {
-      update.isAccepted = true;
-      this.#current = updated(this.#current, update.parameters);
-      this.#prioritise();
-    }
-    // Those that a leg that is to take over may not know are kept for it.
-    if (!this.#isMoving) this.#updates = this.#updates.filter((each) => each !== update);
-    update.answer(answer);
+    return this.#updates.receive(news, tokens);
   }
 
   #clientFinished(): void {
@@ -429,7 +376,7 @@ export class ClientSubscription implements Mapping {
     }
     const old = this.#leg;
     const isLost = this.#backend.isOver;
-    this.#updates = this.#updates.filter(({ isAnswered }) => !isAnswered);
+    this.#updates.noteSubscribe();
     const from = larger(rest.from, this.#from);
     if (!isLost) old?.hold(from);
     let next: SubscriptionLeg;
@@ -448,7 +395,7 @@ export class ClientSubscription implements Mapping {
 
   /** What is left to ask for; a fill that has begun is not asked for a second time. */
   #rest(): Remainder | undefined {
-    const rest = remainder(this.#current, this.#delivery?.largestGroup);
+    const rest = remainder(this.#updates.current, this.#delivery?.largestGroup);
     if (rest === undefined || this.#leg?.hasFilled !== true) return rest;
     return {
       ...rest,
@@ -512,7 +459,7 @@ export class ClientSubscription implements Mapping {
       const { largestHeld = -1n } = old.range;
       range.from = larger(range.from, largestHeld + 1n);
       const largest = ok.parameters.find(({ type }) => type === "LARGEST_OBJECT");
-      if (largest?.type === "LARGEST_OBJECT" && !namesStart(this.#current)) {
+      if (largest?.type === "LARGEST_OBJECT" && !namesStart(this.#updates.current)) {
         range.from = larger(range.from, largest.location.group + 1n);
       }
     }
@@ -523,10 +470,10 @@ export class ClientSubscription implements Mapping {
       old.yieldTo(range.from);
       void this.#leave(old, deadline);
     } else old?.end(streamResetCodes.CANCELLED);
+    const wasPending = this.#isPending;
     this.#grant(next, ok);
-    this.#fillAgain(next);
-    // Whatever it does not know of yet (LB-S94).
-    for (const update of this.#updates.splice(0)) this.#repeat(next, update);
+    if (!wasPending) this.#fillAgain(next);
+    this.#updates.repeatAt(next);
   }
 
   /** The fill of the SUBSCRIBE comes from the new relay, if it was asked for there again. */
@@ -535,15 +482,6 @@ export class ClientSubscription implements Mapping {
     const asked = leg.request.message as Subscribe;
     if (delivery === undefined || !asksForFill(asked.parameters)) return;
     leg.fill(delivery, asked.requestId, this.message.requestId, asked.parameters);
-  }
-
-  #repeat(leg: SubscriptionLeg, update: Update): void {
-    if (!update.isAnswered) {
-      this.#updates.push(update);
-      this.#lane.run(() => this.#sendUpdate(leg, update));
-    } else if (update.isAccepted) {
-      this.#lane.run(() => this.#sendUpdate(leg, { ...update, isAnswered: true }));
-    }
   }
 
   /**
