@@ -105,7 +105,11 @@ describe("settings of proxy mode", () => {
   }
 
   test("are refused on a runtime that has no such mode", async () => {
-    const settings = readInstanceSettings({ ...complete, ...proxied }, "id");
+    // The key of RFC 8037 A.2.
+    const x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+    const keys = JSON.stringify({ keys: [{ kty: "OKP", crv: "Ed25519", x }] });
+    const environment = { ...complete, ...proxied, YARDMASTER_TRUSTED_KEYS: keys };
+    const settings = readInstanceSettings(environment, "id");
     const source = { get: async () => undefined };
     await assert.rejects(createInstance({ settings, source: source as never }), {
       code: "INVALID_CONFIGURATION",
