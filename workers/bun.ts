@@ -1,5 +1,5 @@
 /**
- * MoQ-LB in redirect mode on Bun: `bun workers/bun.ts`. Settings come from the environment; the
+ * MoQ-LB on Bun: `bun workers/bun.ts`. Settings come from the environment; the
  * store is `file:DIRECTORY` or `redis://…`.
  *
  * @module

@@ -1,5 +1,5 @@
 /**
- * MoQ-LB in redirect mode on Deno: `deno run -A workers/deno.ts`. Settings come from the
+ * MoQ-LB on Deno: `deno run -A workers/deno.ts`. Settings come from the
  * environment; the store is `file:DIRECTORY`, `deno-kv:` or `redis://…`.
  *
  * @module
