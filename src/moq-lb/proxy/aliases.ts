@@ -11,6 +11,11 @@ export interface AliasLease {
   readonly alias: bigint;
   /** Whether another subscription has it too. */
   readonly isShared: boolean;
+  /**
+   * The publisher's alias may come to mean another track, or nothing: who leases it from now on gets
+   * another alias here. This one stays the subscription's own.
+   */
+  part(): void;
   release(): void;
 }
 
@@ -33,18 +38,24 @@ class LegAliases {
     ofPublisher.set(theirs, shared);
     shared.leases++;
     let isReleased = false;
+    const part = () => {
+      if (ofPublisher.get(theirs) !== shared) return;
+      ofPublisher.delete(theirs);
+      if (ofPublisher.size === 0 && this.#shared.get(publisher) === ofPublisher) {
+        this.#shared.delete(publisher);
+      }
+    };
     return {
       alias: shared.alias,
       get isShared() {
         return shared.leases > 1;
       },
+      part,
       release: () => {
         if (isReleased) return;
         isReleased = true;
         shared.leases--;
-        if (shared.leases > 0) return;
-        ofPublisher.delete(theirs);
-        if (ofPublisher.size === 0) this.#shared.delete(publisher);
+        if (shared.leases === 0) part();
       },
     };
   }

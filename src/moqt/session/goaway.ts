@@ -17,6 +17,8 @@ export interface GoawayDetails {
    * and nothing is ended.
    */
   readonly timeout?: number;
+  /** Whether the application itself ends the request in time; default `false`. */
+  readonly isEndedByApplication?: boolean;
 }
 
 /**

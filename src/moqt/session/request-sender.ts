@@ -123,8 +123,8 @@ export class RequestSender {
     const message = goawayMessage(details, this.#context.options.role);
     const bytes = encodeControlMessage(message, this.#facts.draft, context);
     this.#sendAsPlaced(request, message, bytes, context);
-    const { timeout = 0 } = details;
-    if (timeout > 0) this.#table.endBy(request, now + timeout);
+    const { timeout = 0, isEndedByApplication = false } = details;
+    if (timeout > 0 && !isEndedByApplication) this.#table.endBy(request, now + timeout);
   }
 
   finish(request: RequestStream): void {

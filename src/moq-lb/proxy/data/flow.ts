@@ -13,6 +13,7 @@ import { StreamReset, StreamStopped } from "../../../quic/errors.ts";
 import type { IncomingDataStream } from "../../../session/mod.ts";
 import { clampedCode, type TransportStream } from "../../../transport/transport.ts";
 import { withId } from "./header.ts";
+import type { IdKind } from "./id-kind.ts";
 import type { Attachment, ObjectStream, OutgoingStream, Outlet, SubscriberSide } from "./outlet.ts";
 import { passageOf } from "./passage.ts";
 
@@ -68,6 +69,7 @@ class Branch implements OutgoingStream {
 
 export class Flow implements ObjectStream {
   readonly groupId: bigint | undefined;
+  readonly #header: IncomingDataStream["header"];
   readonly #stream: TransportStream;
   readonly #publisherPriority: number | undefined;
   readonly #onOver: (flow: Flow) => void;
@@ -90,6 +92,7 @@ export class Flow implements ObjectStream {
     const isSubgroup = header.type === "SUBGROUP";
     this.groupId = isSubgroup ? header.groupId : undefined;
     this.#publisherPriority = isSubgroup ? header.publisherPriority : undefined;
+    this.#header = header;
     this.#stream = stream;
     this.#onOver = onOver;
     this.#branches = outlets.map((outlet) => new Branch(this, outlet));
@@ -103,6 +106,27 @@ export class Flow implements ObjectStream {
 
   get isUnderWay(): boolean {
     return this.#state === "opening" || this.#state === "running";
+  }
+
+  /** Whether it came under this ID of its publisher. */
+  hasId(kind: IdKind, id: bigint): boolean {
+    const header = this.#header;
+    return header.type === "SUBGROUP"
+      ? kind === "track" && header.trackAlias === id
+      : kind === "fetch" && header.requestId === id;
+  }
+
+  /** As long as it is held, it may be for one more subscription of a subscriber that it has. */
+  join(attachment: Attachment): void {
+    if (this.#state !== "held") return;
+    const { leg } = attachment.delivery;
+    const branch = this.#branches.find(
+      (each) => each.leg === leg && each.attachments.some(({ id }) => id === attachment.id),
+    );
+    if (branch === undefined) return;
+    branch.attachments = [...branch.attachments, attachment];
+    attachment.add(this);
+    this.reconsider();
   }
 
   reconsider(): void {

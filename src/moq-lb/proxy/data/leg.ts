@@ -10,6 +10,7 @@ import type { Clock, IncomingDataStream, MoqtSession } from "../../../session/mo
 import type { ProxyLimits } from "../proxy-options.ts";
 import type { Counting, Direction } from "./counts.ts";
 import { Flow } from "./flow.ts";
+import type { IdKind } from "./id-kind.ts";
 import type { Attachment, OutgoingStream, SubscriberSide } from "./outlet.ts";
 import { Route } from "./route.ts";
 
@@ -19,9 +20,6 @@ export interface LegContext {
   readonly counts: Counting;
   readonly limits: Pick<ProxyLimits, "maximumHeld" | "holdTime">;
 }
-
-/** The two spaces of IDs. */
-export type IdKind = "track" | "fetch";
 
 /** What came under an ID whose meaning is not known yet. */
 interface Unclaimed {
@@ -87,7 +85,11 @@ export class Leg implements SubscriberSide {
     const known = routes.get(id);
     const route = known ?? new Route();
     route.add(attachment);
-    if (known !== undefined) return;
+    if (known !== undefined) {
+      // What is held for a subscription that had the ID before may be for this one.
+      for (const flow of this.#flows) if (flow.hasId(kind, id)) flow.join(attachment);
+      return;
+    }
     routes.set(id, route);
     for (const unclaimed of [...this.#unclaimed]) {
       if (unclaimed.kind !== kind || unclaimed.id !== id) continue;

@@ -7,7 +7,8 @@
 import { streamResetCodes } from "../../../moqt/mod.ts";
 import { varint } from "../../../varint.ts";
 import type { GroupGate, Source } from "./delivery.ts";
-import type { IdKind, Leg } from "./leg.ts";
+import type { IdKind } from "./id-kind.ts";
+import type { Leg } from "./leg.ts";
 import type { Attachment, ObjectStream, OutgoingDatagram, Subscriber } from "./outlet.ts";
 import { QuietWaiters } from "./quiet.ts";
 import { forwardDatagram } from "./route.ts";

@@ -12,6 +12,7 @@ import {
   type PublishDone,
   publishDoneCodes,
   type RequestError,
+  requestErrorCodes,
   type StreamResetName,
   type Subscribe,
   type SubscribeOk,
@@ -73,6 +74,8 @@ export class ClientSubscription implements Mapping {
   #lease: AliasLease | undefined;
   #delivery: Delivery | undefined;
   readonly #updates: SubscriptionUpdates;
+  /** Takes back what is to happen at the end of its time. */
+  #cancelTimer = () => {};
   #isMoving = false;
   #isPending = true;
   /** What kept it from its first relay. */
@@ -105,7 +108,11 @@ export class ClientSubscription implements Mapping {
       run: (task: () => unknown) => this.#lane.run(task),
       onAccepted: () => this.#prioritise(),
     };
-    this.#updates = new SubscriptionUpdates(updatedSubscription, this.message.parameters);
+    this.#updates = new SubscriptionUpdates(
+      updatedSubscription,
+      this.message.parameters,
+      request.tokens,
+    );
     follow(request, {
       onNews: (news, tokens) => this.#lane.run(() => this.#clientSays(news, tokens)),
       onFinish: () => this.#lane.run(() => this.#clientFinished()),
@@ -146,17 +153,21 @@ export class ClientSubscription implements Mapping {
   async reissue(to: Backend, deadline: number): Promise<Reissue> {
     if (this.#isOver || this.#isEnding || this.#isDone) return "complete";
     this.#isMoving = true;
+    let result: Reissue;
     try {
-      return await this.#move(to, deadline);
+      result = await this.#move(to, deadline);
     } finally {
       this.#isMoving = false;
     }
+    return this.#staysBehind(result) ? "complete" : result;
   }
 
   ask(timeout: number): void {
     if (this.#wasAsked || this.#isEnding || this.#incoming.isOver) return;
     this.#wasAsked = true;
-    this.#incoming.goaway({ timeout });
+    // Its end says what has been delivered, which a reset would not (LB-DISPL-14).
+    this.#incoming.goaway({ timeout, isEndedByApplication: true });
+    if (timeout > 0) this.#cancelTimer = this.#context.clock.after(timeout, () => this.end());
   }
 
   end(cause: EndCause = "GOING_AWAY"): void {
@@ -204,7 +215,9 @@ export class ClientSubscription implements Mapping {
       this.#forwarded.resolve(leg.request.message.requestId);
       this.#updates.begin(leg);
     } catch (error) {
-      // A relay that another attempt is under way to may have more luck.
+      // A relay that goes away before it has the request is left for another one, by the mover; one
+      // that an attempt is under way to may have more luck.
+      if (this.#backend.isLeaving) return;
       this.#failure = error;
       if (this.#isMoving || this.#leg !== undefined) return;
       this.#isEnding = true;
@@ -245,7 +258,15 @@ export class ClientSubscription implements Mapping {
     // The answer to a move is that of whoever waits for it.
     if (leg !== this.#leg) return;
     if (answer.type === "SUBSCRIBE_OK") this.#grant(leg, answer);
-    else if (answer.type === "REQUEST_ERROR") this.#refuse(leg, answer);
+    else if (answer.type === "REQUEST_ERROR") this.#relayRefuses(leg, answer);
+  }
+
+  /** The refusal of a relay that is being left is the client's only where no other relay serves it. */
+  #relayRefuses(leg: SubscriptionLeg, error: RequestError): void {
+    const goes = error.errorCode === requestErrorCodes.GOING_AWAY && leg.backend.isLeaving;
+    if (this.#isMoving) leg.refused = error;
+    else if (goes) this.#leg = undefined;
+    else this.#refuse(leg, error);
   }
 
   /** The client gets one SUBSCRIBE_OK, whichever relay is the first to send it (LB-S95). */
@@ -363,19 +384,19 @@ export class ClientSubscription implements Mapping {
     let tokens: Parameters;
     try {
       session = await to.opened;
-      const ofClient = this.#incoming.tokens;
+      const ofClient = this.#updates.tokens;
       tokens = await this.#context.parametersFor(to, this.message, [], ofClient);
     } catch {
       return "unreachable";
     }
     if (this.#isOver || this.#isEnding || this.#isDone) return "complete";
     const rest = this.#rest();
-    if (rest === undefined) {
-      void this.#complete();
-      return "complete";
-    }
     const old = this.#leg;
     const isLost = this.#backend.isOver;
+    if (rest === undefined) {
+      this.#leaveRange(isLost ? 0 : deadline);
+      return "complete";
+    }
     this.#updates.noteSubscribe();
     const from = larger(rest.from, this.#from);
     if (!isLost) old?.hold(from);
@@ -426,10 +447,6 @@ export class ClientSubscription implements Mapping {
     }
     next.settle();
     old?.keep();
-    if (old?.done !== undefined) {
-      void this.#finishWith(old, old.done);
-      return "complete";
-    }
     if (answer?.type === "REQUEST_ERROR" && this.#isPending && old === undefined) {
       // A client that has no answer yet gets this one.
       this.#refuse(next, answer);
@@ -437,6 +454,20 @@ export class ClientSubscription implements Mapping {
     }
     this.#resume();
     return answer?.type === "REQUEST_ERROR" ? "refused" : "unreachable";
+  }
+
+  /**
+   * Whether no other relay takes over what its relay has ended in the meantime: then that is what
+   * the client is told.
+   */
+  #staysBehind(result: Reissue): boolean {
+    const leg = this.#leg;
+    if (leg === undefined || (result !== "refused" && result !== "unreachable")) return false;
+    if (leg.refused !== undefined) this.#refuse(leg, leg.refused);
+    else if (leg.done === undefined || leg.done.statusCode === publishDoneCodes.GOING_AWAY) {
+      return false;
+    } else void this.#finishWith(leg, leg.done);
+    return true;
   }
 
   /** A request that no relay has got yet goes to the first one after all, where that is there. */
@@ -466,12 +497,15 @@ export class ClientSubscription implements Mapping {
     this.#from = range.from;
     this.#backend = next.backend;
     this.#leg = next;
+    const wasPending = this.#isPending;
+    // Its old relay may soon give the alias to another track.
+    this.#lease?.part();
+    // Before the old leg yields: at one relay both may have one alias, and what is held is for this.
+    this.#grant(next, ok);
     if (old?.isGranted === true && !old.backend.isOver) {
       old.yieldTo(range.from);
       void this.#leave(old, deadline);
     } else old?.end(streamResetCodes.CANCELLED);
-    const wasPending = this.#isPending;
-    this.#grant(next, ok);
     if (!wasPending) this.#fillAgain(next);
     this.#updates.repeatAt(next);
   }
@@ -506,12 +540,21 @@ export class ClientSubscription implements Mapping {
     this.#leg = undefined;
   }
 
-  /** The range has been delivered: that is the end of the subscription (LB-S92). */
+  /**
+   * Another relay has nothing to add: the last group of the range has begun (LB-S92). Its old relay
+   * delivers what is missing of it until it says that this is all, or until the deadline.
+   */
+  #leaveRange(deadline: number): void {
+    const { clock } = this.#context;
+    this.#cancelTimer();
+    this.#cancelTimer = clock.after(Math.max(0, deadline - clock.now()), () => {
+      if (!this.#isDone && !this.#isEnding && !this.#isOver) void this.#complete();
+    });
+  }
+
   async #complete(): Promise<void> {
     this.#isDone = true;
-    const old = this.#leg;
-    await old?.quiet();
-    old?.end(streamResetCodes.CANCELLED);
+    this.#endLegs(streamResetCodes.CANCELLED);
     await this.#publishDone(publishDoneCodes.SUBSCRIPTION_ENDED);
   }
 
@@ -544,6 +587,7 @@ export class ClientSubscription implements Mapping {
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#cancelTimer();
     this.#forwarded.resolve(undefined);
     this.#delivery?.end();
     this.#lease?.release();

@@ -56,6 +56,10 @@ interface Departure {
   /** Its relay wants it to be made again: that relay will do, once (LB-A8). */
   isWish: boolean;
   isMoving: boolean;
+  /** RID of the relay that it is moving to. */
+  to?: string;
+  /** The table has come to send it elsewhere than to that relay (LB-PMOVE-1). */
+  isOvertaken?: boolean;
   /** Attempts in a row that found no session to a relay. */
   failures: number;
 }
@@ -95,6 +99,11 @@ export class Mover {
       const placed = { key: mapping.key, rid: mapping.backend.rid };
       if (previous !== undefined && isRemapped(placed, previous, active)) this.#displace(mapping);
       this.#regard(mapping, active);
+      const departure = this.#departures.get(mapping);
+      if (previous !== undefined && departure?.to !== undefined) {
+        const moving = { key: mapping.key, rid: departure.to };
+        departure.isOvertaken ||= isRemapped(moving, previous, active);
+      }
     }
     this.#tryAgain();
   }
@@ -270,10 +279,14 @@ export class Mover {
 
   async #reissue(mapping: Mapping, departure: Departure, to: Destination): Promise<void> {
     departure.isMoving = true;
+    departure.to = to.rid;
     const from = mapping.backend.rid;
     const stays = this.#isAt(mapping, to);
     const result = await mapping.reissue(this.#context.backendTo(to), departure.deadline);
     departure.isMoving = false;
+    const { isOvertaken = false } = departure;
+    delete departure.to;
+    delete departure.isOvertaken;
     // Its deadline has passed meanwhile, or its client has let go of it.
     if (this.#isClosed || this.#departures.get(mapping) !== departure) return;
     switch (result) {
@@ -282,6 +295,7 @@ export class Mover {
         mapping.displacedAt = undefined;
         if (departure.isWish && stays) this.#granted.add(mapping);
         this.#tell({ mapping, from, outcome: "moved" });
+        if (isOvertaken) this.#displace(mapping);
         this.#recheck(mapping);
         break;
       case "complete":

@@ -42,6 +42,8 @@ export class SubscriptionLeg {
   readonly range: GroupRange;
   /** Whether the relay has sent SUBSCRIBE_OK. */
   isGranted = false;
+  /** The relay's refusal, where another relay may still grant the request. */
+  refused: RequestError | undefined;
   /** The relay's PUBLISH_DONE. */
   done: PublishDone | undefined;
   #source: Source | undefined;

@@ -54,16 +54,26 @@ export class SubscriptionUpdates {
   /** Updates since the SUBSCRIBE of the leg that serves, or since that of the one that is to. */
   #updates: Update[] = [];
   #current: Parameters;
+  #tokens: readonly TokenValue[];
 
-  /** @param asked the parameters of the client's SUBSCRIBE */
-  constructor(subscription: UpdatedSubscription, asked: Parameters) {
+  /**
+   * @param asked the parameters of the client's SUBSCRIBE
+   * @param tokens those of that SUBSCRIBE, aliases resolved
+   */
+  constructor(subscription: UpdatedSubscription, asked: Parameters, tokens: readonly TokenValue[]) {
     this.#subscription = subscription;
+    this.#tokens = tokens;
     this.#current = asked.filter(({ type }) => type !== "AUTHORIZATION_TOKEN");
   }
 
   /** What the client asks for, updates included, tokens left aside. */
   get current(): Parameters {
     return this.#current;
+  }
+
+  /** What the client has shown for it last. */
+  get tokens(): readonly TokenValue[] {
+    return this.#tokens;
   }
 
   /** The client updates its subscription: judged first, for it may not widen what it may (LB-S124). */
@@ -133,6 +143,7 @@ export class SubscriptionUpdates {
     if (answer.type === "REQUEST_OK") {
       update.isAccepted = true;
       this.#current = updated(this.#current, update.parameters);
+      if (update.tokens.length > 0) this.#tokens = update.tokens;
       subscription.onAccepted();
     }
     // Those that a leg that is to take over may not know are kept for it.

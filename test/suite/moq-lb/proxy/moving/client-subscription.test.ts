@@ -174,9 +174,12 @@ class Bed {
   /** What the subscription has told of GOAWAYs of its relay. */
   readonly relayGoaways: RequestGoaway[] = [];
   readonly relays: Record<"r1" | "r2", ScriptedRelay>;
+  /** The tokens that relays were shown, message by message. */
+  readonly shown: string[][] = [];
   request!: OutgoingRequest;
   subscription!: ClientSubscription;
   #incoming = Promise.withResolvers<IncomingRequest>();
+  readonly #aliases = new Aliases();
 
   /** @param uniStreams how many the client grants at a time, the control stream included */
   constructor(draft: Draft = 22, uniStreams = 100) {
@@ -207,18 +210,30 @@ class Bed {
   ): Promise<Bed> {
     const bed = new Bed(draft, uniStreams);
     await settle();
-    bed.request = bed.client.request({
-      type: "SUBSCRIBE",
-      trackNamespace: key,
-      trackName: utf8("video"),
-      parameters,
-    });
+    bed.request = await bed.subscribe("video", bed.relays.r1, parameters);
     bed.request.onMessage = (news) => bed.news.push(news);
     bed.request.onGoaway = (goaway) => bed.goaways.push(goaway);
-    const incoming = await bed.#incoming.promise;
-    bed.subscription = new ClientSubscription(bed.#context(), incoming, key, bed.relays.r1.backend);
-    await settle();
     return bed;
+  }
+
+  /** A SUBSCRIBE of the client that goes to `relay`. */
+  async subscribe(
+    name: string,
+    relay: ScriptedRelay,
+    parameters: MessageParameter[] = [],
+  ): Promise<OutgoingRequest> {
+    this.#incoming = Promise.withResolvers();
+    const trackName = utf8(name);
+    const request = this.client.request({
+      type: "SUBSCRIBE",
+      trackNamespace: key,
+      trackName,
+      parameters,
+    });
+    const incoming = await this.#incoming.promise;
+    this.subscription = new ClientSubscription(this.#context(), incoming, key, relay.backend);
+    await settle();
+    return request;
   }
 
   /** The same, granted by r1 under its alias 40. */
@@ -251,9 +266,11 @@ class Bed {
       random: () => 0.5,
       limits: defaultProxyLimits,
       data: this.data,
-      aliases: new Aliases(),
-      parametersFor: (_backend, _request, parameters) =>
-        parameters.filter(({ type }) => type !== "AUTHORIZATION_TOKEN"),
+      aliases: this.#aliases,
+      parametersFor: (_backend, _request, parameters, tokens) => {
+        this.shown.push(tokens.map(({ tokenValue }) => new TextDecoder().decode(tokenValue)));
+        return parameters.filter(({ type }) => type !== "AUTHORIZATION_TOKEN");
+      },
       judgeUpdate: () => undefined,
       refusal: refusalOf,
       refusalBy: (_backend, error) => error,
@@ -281,6 +298,10 @@ class Bed {
 }
 
 const later = 1_000_000;
+
+/** What the client was told of the end: status codes and Stream Counts. */
+const dones = (bed: Bed) =>
+  bed.news.map((news) => news.type === "PUBLISH_DONE" && [news.statusCode, news.streamCount]);
 
 describe("a subscription that moves", () => {
   for (const draft of [18, 20, 22] as const) {
@@ -483,23 +504,42 @@ describe("a subscription that moves", () => {
     ]);
   });
 
-  test("is over where its range has been delivered [LB-S92]", async () => {
-    const range: MessageParameter = {
-      type: "LOCATION_FILTER",
-      filter: { kind: "RANGE", start: { group: 5n, object: 0n }, endGroup: 7n },
-    };
+  const range: MessageParameter = {
+    type: "LOCATION_FILTER",
+    filter: { kind: "RANGE", start: { group: 5n, object: 0n }, endGroup: 7n },
+  };
+  test("stays where it is for what is missing of its range [LB-S92]", async () => {
     const bed = await Bed.granted([range]);
     const { r1, r2 } = bed.relays;
     await r1.send(40n, 7, "seven");
     await settle();
-    assert.equal(await bed.subscription.reissue(r2.backend, later), "complete");
+    assert.equal(await bed.subscription.reissue(r2.backend, 8000), "complete");
+    await bed.pass(1000);
+    for (const group of [5, 6]) await r1.send(40n, group, "late");
+    r1.done("SUBSCRIPTION_ENDED", 3n);
     await bed.pass(1000);
     assert.equal(r2.requests.length, 0);
-    assert.deepEqual(
-      bed.news.map((news) => news.type === "PUBLISH_DONE" && [news.statusCode, news.streamCount]),
-      [[publishDoneCodes.SUBSCRIPTION_ENDED, 1n]],
-    );
+    assert.deepEqual(bed.groups, ["7: seven FIN", "5: late FIN", "6: late FIN"]);
+    assert.deepEqual(dones(bed), [[publishDoneCodes.SUBSCRIPTION_ENDED, 3n]]);
     assert.equal(bed.subscription.isOver, true);
+  });
+
+  test("is over with its range at the deadline, or when its relay is lost [LB-S92] [LB-DISPL-6]", async () => {
+    for (const isLost of [false, true]) {
+      const bed = await Bed.granted([range]);
+      const { r1, r2 } = bed.relays;
+      await r1.send(40n, 7, "seven");
+      await settle();
+      if (isLost) r1.fail();
+      await settle();
+      assert.equal(await bed.subscription.reissue(r2.backend, 8000), "complete");
+      await bed.pass(isLost ? 0 : 7999);
+      if (!isLost) {
+        assert.deepEqual(dones(bed), []);
+        await bed.pass(1);
+      }
+      assert.deepEqual(dones(bed), [[publishDoneCodes.SUBSCRIPTION_ENDED, 1n]]);
+    }
   });
 
   test("counts the streams of both relays as the client got them [LB-S52]", async () => {
@@ -515,10 +555,7 @@ describe("a subscription that moves", () => {
     await bed.pass(1000);
     r2.done("TRACK_ENDED", 3n);
     await bed.pass(3000);
-    assert.deepEqual(
-      bed.news.map((news) => news.type === "PUBLISH_DONE" && [news.statusCode, news.streamCount]),
-      [[publishDoneCodes.TRACK_ENDED, 5n]],
-    );
+    assert.deepEqual(dones(bed), [[publishDoneCodes.TRACK_ENDED, 5n]]);
   });
 
   test("does not end with the subscription at its old relay", async () => {
@@ -601,6 +638,101 @@ describe("a subscription that moves", () => {
   });
 });
 
+describe("a subscription that has moved", () => {
+  test("keeps its alias, which another track of the old relay does not get [LB-PMAP-9] [LB-PMAP-13] [PX-02]", async () => {
+    const bed = await Bed.granted();
+    const { r1, r2 } = bed.relays;
+    const moved = bed.subscription.reissue(r2.backend, later);
+    await settle();
+    r2.grant();
+    await moved;
+    await bed.pass(1000);
+    const other = await bed.subscribe("other", r1);
+    r1.grant(40n);
+    const [first, second] = [await bed.request.answer, await other.answer];
+    assert.ok(first.type === "SUBSCRIBE_OK" && second.type === "SUBSCRIBE_OK");
+    assert.notEqual(first.trackAlias, second.trackAlias);
+  });
+
+  test("at the relay where it was, under the alias that it had, gets what was held for it [LB-S71] [LB-S89]", async () => {
+    const bed = await Bed.granted();
+    const { r1 } = bed.relays;
+    await r1.send(40n, 3, "three");
+    await settle();
+    const moved = bed.subscription.reissue(r1.backend, later);
+    await settle();
+    await r1.send(40n, 4, "four");
+    await settle();
+    assert.deepEqual(bed.groups, ["3: three FIN"]);
+    r1.grant(40n);
+    assert.equal(await moved, "moved");
+    await r1.send(40n, 5, "five");
+    await bed.pass(1000);
+    assert.deepEqual(bed.groups, ["3: three FIN", "4: four FIN", "5: five FIN"]);
+  });
+
+  test("shows the new relay the token that the client has shown last [LB-S94]", async () => {
+    const bed = await Bed.granted();
+    const { r1, r2 } = bed.relays;
+    const token: MessageParameter = {
+      type: "AUTHORIZATION_TOKEN",
+      token: { aliasType: "USE_VALUE", tokenType: 0n, tokenValue: utf8("new") },
+    };
+    void bed.request.update([token]);
+    await settle();
+    r1.last.send({ type: "REQUEST_OK", parameters: [], trackProperties: none });
+    await settle();
+    void bed.subscription.reissue(r2.backend, later);
+    await settle();
+    assert.deepEqual(bed.shown.at(-1), ["new"]);
+  });
+});
+
+describe("a subscription that its client is asked to make elsewhere", () => {
+  test("and does not ends with PUBLISH_DONE when its time is up [LB-DISPL-14] [LB-PMOVE-24] [LB-S52]", async () => {
+    const bed = await Bed.granted();
+    const { r1 } = bed.relays;
+    await r1.send(40n, 7, "seven");
+    await settle();
+    bed.subscription.ask(3000);
+    await bed.pass(2999);
+    assert.deepEqual(bed.news, []);
+    await bed.pass(1);
+    assert.deepEqual(dones(bed), [[publishDoneCodes.GOING_AWAY, 1n]]);
+    assert.equal(r1.last.isOver, true);
+  });
+});
+
+describe("a pending subscription", () => {
+  test("that the relay which it leaves refuses is for the other one to answer [LB-PGOAWAY-5]", async () => {
+    const bed = await Bed.subscribed();
+    const { r1, r2 } = bed.relays;
+    const moved = bed.subscription.reissue(r2.backend, later);
+    await settle();
+    r1.refuse("GOING_AWAY");
+    await settle();
+    r2.grant();
+    assert.equal(await moved, "moved");
+    assert.equal((await bed.request.answer).type, "SUBSCRIBE_OK");
+  });
+
+  test("that both relays refuse gets the answer of the first [LB-PMOVE-11]", async () => {
+    const bed = await Bed.subscribed();
+    const { r1, r2 } = bed.relays;
+    const moved = bed.subscription.reissue(r2.backend, later);
+    await settle();
+    r1.refuse("DOES_NOT_EXIST");
+    await settle();
+    r2.refuse("UNAUTHORIZED");
+    assert.equal(await moved, "complete");
+    const answer = await bed.request.answer;
+    assert.equal(
+      answer.type === "REQUEST_ERROR" && answer.errorCode,
+      requestErrorCodes.DOES_NOT_EXIST,
+    );
+  });
+});
+
 describe("a subscription whose relay is lost", () => {
   test("goes on with the next group, without waiting for the new relay [LB-DISPL-11] [LB-DISPL-12] [LB-S96]", async () => {
     const bed = await Bed.granted();
@@ -648,10 +780,7 @@ describe("a subscription that has to end", () => {
     bed.subscription.end();
     await settle();
     assert.deepEqual(bed.groups, ["6: six FIN", `7: se ${streamResetCodes.GOING_AWAY}`]);
-    assert.deepEqual(
-      bed.news.map((news) => news.type === "PUBLISH_DONE" && [news.statusCode, news.streamCount]),
-      [[publishDoneCodes.GOING_AWAY, 2n]],
-    );
+    assert.deepEqual(dones(bed), [[publishDoneCodes.GOING_AWAY, 2n]]);
     await assert.rejects(seven.write(utf8("ven")), StreamStopped);
     assert.equal(r1.last.isOver, true);
   });

@@ -71,6 +71,8 @@ class FakeMapping implements Mapping {
   readonly done: string[] = [];
   /** What becomes of attempts, in order; the last one is used again. */
   results: Reissue[] = ["moved"];
+  /** What the first attempt waits for. */
+  answered: Promise<void> = Promise.resolve();
   readonly #clock: ManualClock;
 
   constructor(clock: ManualClock, backend: FakeBackend, mobility: Mobility) {
@@ -82,7 +84,7 @@ class FakeMapping implements Mapping {
   async reissue(to: Backend): Promise<Reissue> {
     const result = (this.results.length > 1 ? this.results.shift() : this.results[0]) as Reissue;
     this.done.push(`${this.#clock.now()}: ${result} ${nameOf(to.rid)}`);
-    await Promise.resolve();
+    await this.answered;
     if (result === "moved") this.backend = to;
     return result;
   }
@@ -257,6 +259,21 @@ describe("a displaced request", () => {
     await bed.pass(20_000);
     assert.deepEqual(mapping.done, []);
     assert.equal(mapping.displacedAt, undefined);
+    assert.equal(bed.mover.displaced, 0);
+  });
+
+  test("moves on where the table has changed while it moved [LB-DISPL-1] [LB-PMOVE-1]", async () => {
+    const bed = new Bed();
+    const mapping = bed.add("reissue");
+    const answered = Promise.withResolvers<void>();
+    mapping.answered = answered.promise;
+    bed.rotate();
+    await bed.pass(1);
+    bed.destination = "r3";
+    bed.rotate({}, "r3");
+    answered.resolve();
+    await bed.pass(1000);
+    assert.deepEqual(mapping.done, ["0: moved r2", "1: moved r3"]);
     assert.equal(bed.mover.displaced, 0);
   });
 

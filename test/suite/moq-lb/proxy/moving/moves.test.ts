@@ -156,6 +156,19 @@ describe("GOAWAY of a relay on its control stream", () => {
   });
 });
 
+test("a SUBSCRIBE for a relay that goes away at once is made at another one [LB-PGOAWAY-5] [LB-DISPL-5] [LB-PMOVE-3]", async () => {
+  const bed = bedThatGrants(reissuing);
+  const grants = bed.onRelay;
+  bed.onRelay = (relay, rid) => {
+    grants?.(relay, rid);
+    if (rid === "r1") relay.session.goaway();
+  };
+  const asked = await bed.client.ask(requestFor("SUBSCRIBE", `${namesOn("r1").on}--v`));
+  await bed.pass(3000);
+  assert.equal(asked.answer?.type, "SUBSCRIBE_OK");
+  assert.equal(bed.relay("r1").of("SUBSCRIBE").length, 0);
+});
+
 describe("GOAWAY of a relay on the stream of one request", () => {
   test("moves that one alone, and leaves the relay Healthy [LB-PGOAWAY-6] [LB-GOAWAY-2] [LB-PDATA-8] [GA-06]", async () => {
     const bed = bedThatGrants(reissuing);
