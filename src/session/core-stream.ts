@@ -7,8 +7,9 @@
  */
 
 import type { StreamHandle } from "../moqt/mod.ts";
+import { largestCode } from "../quic/code.ts";
 import { StreamReset, StreamStopped } from "../quic/errors.ts";
-import type { TransportStream } from "../transport/transport.ts";
+import { clampedCode, type TransportStream } from "../transport/transport.ts";
 import { TakenStream } from "./taken-stream.ts";
 
 /** Whom a stream tells what happens on it. */
@@ -91,19 +92,26 @@ export class CoreStream {
     else this.#waiting.push(chunk);
   }
 
-  /** Gives up sending, and drops what still waits. */
+  /**
+   * Gives up sending, and drops what still waits.
+   *
+   * @param code any that a peer can send, here or elsewhere: one that no stack sends, and nobody has
+   *   registered, goes out as the largest that they do
+   */
   reset(code: bigint): void {
     if (!this.#sending) return;
-    if (this.#transport === undefined) this.#early = { ...this.#early, reset: code };
-    else this.#transport.reset(code);
+    const sent = clampedCode(code, largestCode);
+    if (this.#transport === undefined) this.#early = { ...this.#early, reset: sent };
+    else this.#transport.reset(sent);
     this.#endSending();
   }
 
-  /** Gives up receiving. */
+  /** Gives up receiving. @param code any, as that of `reset` */
   stop(code: bigint): void {
     if (!this.#receiving) return;
-    if (this.#transport === undefined) this.#early = { ...this.#early, stop: code };
-    else this.#transport.stopSending(code);
+    const sent = clampedCode(code, largestCode);
+    if (this.#transport === undefined) this.#early = { ...this.#early, stop: sent };
+    else this.#transport.stopSending(sent);
     this.#endReceiving();
   }
 

@@ -6,6 +6,7 @@
 
 export { type Clock, systemClock } from "./clock.ts";
 export { type RequestEnd, RequestEndedError } from "./errors.ts";
+export { goawayTime } from "./goaway-time.ts";
 export { MoqtSession, type SessionClose } from "./moqt-session.ts";
 export type {
   IncomingDataStream,

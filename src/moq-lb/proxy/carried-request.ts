@@ -17,15 +17,16 @@ import {
   type TokenValue,
   type TrackNamespace,
 } from "../../moqt/mod.ts";
-import type {
-  IncomingRequest,
-  MoqtSession,
-  OutgoingRequest,
-  RequestAnswer,
-  RequestEnd,
-  RequestGoaway,
-  RequestNews,
-  SessionRequest,
+import {
+  goawayTime,
+  type IncomingRequest,
+  type MoqtSession,
+  type OutgoingRequest,
+  type RequestAnswer,
+  type RequestEnd,
+  type RequestGoaway,
+  type RequestNews,
+  type SessionRequest,
 } from "../../session/mod.ts";
 import { FetchObjects, SubscriptionObjects } from "./carried-objects.ts";
 import { Lane } from "./lane.ts";
@@ -369,7 +370,7 @@ export class CarriedRequest implements KeptMapping {
     if (!this.#isClients(leg)) this.#context.onRelayGoaway(this, goaway);
     else {
       const relays = leg === "incoming" ? this.#outgoing : this.#incoming;
-      this.#guard(() => relays?.goaway({ timeout: Number(goaway.timeout) }));
+      this.#guard(() => relays?.goaway({ timeout: goawayTime(goaway) }));
     }
   }
 

@@ -11,7 +11,7 @@ import {
 import { TakenStream } from "../../../src/session/taken-stream.ts";
 import type { TransportStream } from "../../../src/transport/transport.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
-import { bytesOf, RawPeer } from "../../support/raw-peer.ts";
+import { bytesOf, RawPeer, readToEnd } from "../../support/raw-peer.ts";
 import { settle } from "../../support/settle.ts";
 import { memoryTransportPair } from "../../support/transport-pair.ts";
 
@@ -106,6 +106,50 @@ describe("a request of a client", () => {
     assert.deepEqual(await request.ended, { how: "cancelled", cause: "STOP_SENDING", code: 0x4n });
     assert.equal(session.openRequests, 0);
   });
+
+  for (const code of [2n ** 53n, 2n ** 62n - 1n]) {
+    test(`ends with code ${code} of STOP_SENDING, which goes back as the largest that stacks send [LB-S76]`, async () => {
+      const { session, server } = await clientPair();
+      const { transport } = session;
+      const open = transport.openBidi.bind(transport);
+      const codes: bigint[] = [];
+      transport.openBidi = async () => {
+        const stream = await open();
+        const reset = stream.reset.bind(stream);
+        return Object.assign(stream, {
+          reset(sent: bigint) {
+            codes.push(sent);
+            reset(sent);
+          },
+        });
+      };
+      const request = session.request(subscribe);
+      (await requestStream(server)).stopSending(code);
+      const end = await request.ended;
+      assert.deepEqual(end, { how: "cancelled", cause: "STOP_SENDING", code });
+      await settle();
+      assert.deepEqual(codes, [2n ** 53n - 1n]);
+      assert.equal(session.isOver, false);
+    });
+
+    test(`that is cancelled with code ${code} ends with the largest that stacks send [LB-PDATA-17]`, async () => {
+      for (const isEarly of [true, false]) {
+        const [near, far] = memoryTransportPair({ bidiStreams: 1 });
+        const session = new MoqtSession(near, { role: "client", clock: new ManualClock() });
+        void session.run();
+        const server = new RawPeer(far);
+        await server.setup();
+        await session.setup;
+        const request = session.request(subscribe);
+        if (isEarly) request.cancel(code);
+        const stream = await requestStream(server);
+        if (!isEarly) request.cancel(code);
+        assert.equal(await stream.stopped, 2n ** 53n - 1n);
+        assert.equal((await readToEnd(stream)).end, 2n ** 53n - 1n);
+        assert.equal(session.isOver, false);
+      }
+    });
+  }
 
   test("that is cancelled before its stream is open is never seen, and frees its place", async () => {
     const [near, far] = memoryTransportPair({ bidiStreams: 1 });

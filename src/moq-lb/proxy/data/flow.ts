@@ -9,6 +9,7 @@
  */
 
 import { streamResetCodes } from "../../../moqt/mod.ts";
+import { largestCode } from "../../../quic/code.ts";
 import { StreamReset, StreamStopped } from "../../../quic/errors.ts";
 import type { IncomingDataStream } from "../../../session/mod.ts";
 import { clampedCode, type TransportStream } from "../../../transport/transport.ts";
@@ -21,9 +22,6 @@ import { passageOf } from "./passage.ts";
 const chunkSize = 0x1_0000;
 
 const noBytes = new Uint8Array(0);
-
-/** The largest code that every stack sends; peers may send larger ones, which nobody registered. */
-const largestCode = 2n ** 53n - 1n;
 
 const { CANCELLED, SESSION_CLOSED } = streamResetCodes;
 

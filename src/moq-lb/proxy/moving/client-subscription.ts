@@ -20,13 +20,14 @@ import {
   type TokenValue,
   type TrackNamespace,
 } from "../../../moqt/mod.ts";
-import type {
-  IncomingRequest,
-  MoqtSession,
-  RequestAnswer,
-  RequestEnd,
-  RequestGoaway,
-  RequestNews,
+import {
+  goawayTime,
+  type IncomingRequest,
+  type MoqtSession,
+  type RequestAnswer,
+  type RequestEnd,
+  type RequestGoaway,
+  type RequestNews,
 } from "../../../session/mod.ts";
 import type { AliasLease } from "../aliases.ts";
 import type { EndCause } from "../carried-request.ts";
@@ -365,8 +366,8 @@ export class ClientSubscription implements Mapping {
     this.#guard(() => this.#next?.request.finish());
   }
 
-  #clientLeaves({ timeout }: RequestGoaway): void {
-    this.#guard(() => this.#leg?.request.goaway({ timeout: Number(timeout) }));
+  #clientLeaves(goaway: RequestGoaway): void {
+    this.#guard(() => this.#leg?.request.goaway({ timeout: goawayTime(goaway) }));
   }
 
   #clientEnded(end: RequestEnd): void {

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Clock, RequestGoaway } from "../../../session/mod.ts";
+import { type Clock, goawayTime, type RequestGoaway } from "../../../session/mod.ts";
 import type { ActiveSnapshot } from "../../../snapshot/mod.ts";
 import type { Mapping } from "../mapping.ts";
 import type { Backend } from "../relays/backend.ts";
@@ -125,7 +125,7 @@ export class Mover {
   }
 
   /** GOAWAY on the stream of one request: that one alone moves (LB-PGOAWAY-6). */
-  requestLeaves(mapping: Mapping, { timeout }: Pick<RequestGoaway, "timeout">): void {
+  requestLeaves(mapping: Mapping, goaway: Pick<RequestGoaway, "timeout">): void {
     if (mapping.mobility === "stay") return;
     const departure = this.#displace(mapping);
     if (departure === undefined) return;
@@ -135,7 +135,8 @@ export class Mover {
     }
     departure.isWish = true;
     // 0 says no time (LB-S49).
-    if (timeout > 0n) this.#hasten(departure, this.#context.clock.now() + Number(timeout));
+    const time = goawayTime(goaway);
+    if (time > 0) this.#hasten(departure, this.#context.clock.now() + time);
     this.#schedule();
   }
 

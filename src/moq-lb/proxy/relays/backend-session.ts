@@ -7,6 +7,7 @@
 import { type Draft, draftName, type PeerSetup, sessionErrorCodes } from "../../../moqt/mod.ts";
 import {
   type Clock,
+  goawayTime,
   MoqtSession,
   type SessionClose,
   type SessionGoaway,
@@ -216,10 +217,10 @@ export class BackendSession implements Backend {
   }
 
   #goawayCame(goaway: SessionGoaway): void {
-    const { timeout } = goaway;
+    const time = goawayTime(goaway);
     this.#isLeaving = true;
     // 0 says nothing of when (LB-A18).
-    if (timeout > 0n) this.#goawayDeadline = this.#context.clock.now() + Number(timeout);
+    if (time > 0) this.#goawayDeadline = this.#context.clock.now() + time;
     this.#news.noteHealth("draining");
     this.#client.handlers.onGoaway(goaway, this);
     this.#maybeIdle();

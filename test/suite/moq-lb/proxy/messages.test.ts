@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { utf8 } from "../../../../src/bytes.ts";
 import {
+  type ControlMessage,
   draftFacts,
   drafts,
+  encodeControlMessage,
   type MessageParameter,
   requestErrorCodes,
 } from "../../../../src/moqt/mod.ts";
@@ -184,6 +186,33 @@ describe("messages on a carried request", () => {
     await settle();
     assert.deepEqual(goaways, [500n]);
   });
+
+  for (const draft of drafts) {
+    test(`draft ${draft}: GOAWAY of the client goes on with the longest time that numbers hold, and ends nothing [LB-PDATA-1] [LB-PDATA-3]`, async () => {
+      for (const type of ["SUBSCRIBE", "PUBLISH", "FETCH", "PUBLISH_NAMESPACE"] as const) {
+        for (const timeout of [2n ** 53n - 1n, 2n ** 53n, 2n ** 62n - 1n]) {
+          const bed = new ProxyBed({ draft });
+          await settle();
+          const stream = await bed.client.transport.openBidi();
+          const asked = { ...requestFor(type, "live-v", draft), requestId: 0n } as ControlMessage;
+          await stream.write(encodeControlMessage(asked, draft));
+          await settle();
+          const served = bed.relay().only(type);
+          const goaways: unknown[] = [];
+          served.onGoaway = (goaway) => goaways.push(goaway.timeout);
+          served.send(grantOf(type));
+          await settle();
+          const goaway = { type: "GOAWAY", newSessionUri: "", timeout } as const;
+          await stream.write(encodeControlMessage(goaway, draft));
+          await bed.pass(100);
+          assert.deepEqual(goaways, [2n ** 53n - 1n], type);
+          assert.equal(served.isOver, false, type);
+          assert.equal(bed.proxied.mappings.size, 1, type);
+          assert.deepEqual(bed.faults, []);
+        }
+      }
+    });
+  }
 
   test("an update that the relay has no room for is refused here, in its turn", async () => {
     const bed = new ProxyBed({

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { utf8 } from "../../../../src/bytes.ts";
 import {
+  type ControlMessage,
   type Draft,
   drafts,
+  encodeControlMessage,
   type RequestType,
   requestErrorCodes,
   requestTypes,
@@ -122,6 +124,27 @@ describe("requests of the client", () => {
       assert.ok(asked.end?.how === "cancelled", type);
       assert.equal(asked.end.code, 0x78n, type);
       assert.equal(bed.proxied.mappings.size, 0, type);
+    }
+  });
+
+  test("are cancelled at the relay with the largest code that stacks send where the client's is larger [LB-S76]", async () => {
+    for (const type of lasting) {
+      const bed = new ProxyBed();
+      await settle();
+      const stream = await bed.client.transport.openBidi();
+      const asked = { ...requestFor(type, "live-v"), requestId: 0n } as ControlMessage;
+      await stream.write(encodeControlMessage(asked, 22));
+      await settle();
+      const served = bed.relay().only(type);
+      served.send(grantOf(type));
+      await settle();
+      stream.reset(2n ** 60n);
+      await settle();
+      assert.ok(served.isOver);
+      const end = await served.ended;
+      assert.equal(end.how === "cancelled" && end.code, 2n ** 53n - 1n, type);
+      assert.deepEqual([bed.proxySession.isOver, bed.relay().session.isOver], [false, false]);
+      assert.deepEqual(bed.faults, []);
     }
   });
 
