@@ -146,6 +146,8 @@ export async function serveInstance(
       hostname: listen.hostname,
       listen: sessionPorts,
       sessions: settings.sessions,
+      // As many as a session may have requests, and publishers their groups.
+      ...(settings.proxy && { streams: settings.proxy.limits.maximumMappings }),
       log: print,
     });
     open.push(() => moqt.close());

@@ -55,6 +55,8 @@ export interface SessionListenerOptions {
    * meanwhile: how long a session may be idle is for the session to say.
    */
   readonly silence?: number;
+  /** Streams of each kind that a client may have open at a time, on QUIC; default 100. */
+  readonly streams?: number;
   /** Takes one JSON line for what operators may want to know. */
   readonly log: (line: string) => void;
 }
@@ -154,7 +156,7 @@ async function listenOnUdp(
   certificate: Certificate,
   options: SessionListenerOptions,
 ): Promise<Port> {
-  const { hostname, listen, sessions, silence = defaultSilence, log } = options;
+  const { hostname, listen, sessions, silence = defaultSilence, streams, log } = options;
   const https = new Set<Http3ServerConnection>();
   const quic = await listenQuic({
     hostname,
@@ -165,6 +167,7 @@ async function listenOnUdp(
     refusalCode: (alpn) =>
       alpn === "h3" ? http3ErrorCodes.H3_EXCESSIVE_LOAD : sessionErrorCodes.INTERNAL_ERROR,
     idleTimeout: silence,
+    ...(streams !== undefined && { maxBidiStreams: streams, maxUniStreams: streams }),
     keepAlive: true,
     ...(listen.backend && { backend: listen.backend }),
     onEvent: (event) => tellOf("quic", event, log),

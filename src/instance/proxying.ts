@@ -39,6 +39,12 @@ export async function createProxyServer(
   });
 }
 
+/**
+ * Streams of each kind that a relay may have open: each move stops some, whose places come back when
+ * the relay has seen that.
+ */
+const streamsOfRelay = 1000;
+
 /** Relays are reached by the stack with exact codes alone; HTTP/2, a last resort, has no datagrams. */
 function relayDial(settings: ProxySettings): DialRelay {
   const { relayCa: ca, relayCertificateHashes: certificateHashes } = settings;
@@ -46,6 +52,7 @@ function relayDial(settings: ProxySettings): DialRelay {
     dial(uri, {
       drafts: [draft],
       backend: "quiche",
+      streams: streamsOfRelay,
       signal,
       ...(bearerToken !== undefined && { bearerToken }),
       ...(ca !== undefined && { ca }),

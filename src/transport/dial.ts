@@ -36,6 +36,8 @@ export interface DialOptions {
   readonly idleTimeout?: number;
   /** Which QUIC stack to use; default the runtime's. */
   readonly backend?: QuicBackend;
+  /** Streams of each kind that the server may have open at a time, on QUIC; default 100. */
+  readonly streams?: number;
   /** Gives the attempt up: `dial` rejects with its reason, and a session that still opens is closed. */
   readonly signal?: AbortSignal;
 }
@@ -130,7 +132,7 @@ async function dialQuic(dialling: Dialling): Promise<Transport> {
 async function connectQuic(dialling: Dialling, alpn: readonly string[]) {
   const { connectQuic: connect } = await import("../quic/open.ts");
   const { url, options, connectTimeout, idleTimeout } = dialling;
-  const { certificateHashes, ca, backend, signal } = options;
+  const { certificateHashes, ca, backend, streams, signal } = options;
   return await connect({
     hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
     port: url.port === "" ? 443 : Number(url.port),
@@ -141,6 +143,7 @@ async function connectQuic(dialling: Dialling, alpn: readonly string[]) {
     ...(certificateHashes && { certificateHashes }),
     ...(ca !== undefined && { ca }),
     ...(backend && { backend }),
+    ...(streams !== undefined && { maxBidiStreams: streams, maxUniStreams: streams }),
     ...(signal && { signal }),
   });
 }

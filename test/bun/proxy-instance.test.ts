@@ -79,7 +79,7 @@ afterAll(() => {
   for (const { directory } of [alike, apart]) rmSync(directory, { recursive: true, force: true });
 });
 
-describe("an instance with proxy mode does not start", () => {
+describe("an instance with proxy mode", () => {
   const cases: Readonly<
     Record<string, [keyof typeof commands, () => Record<string, string>, RegExp]>
   > = {
@@ -100,7 +100,7 @@ describe("an instance with proxy mode does not start", () => {
     ],
   };
   for (const [what, [runtime, settings, complaint]] of Object.entries(cases)) {
-    test(what, async () => {
+    test(`refuses to start: ${what}`, async () => {
       const process = launch(commands[runtime], { env: settings() });
       expect(await process.exited).toBe(1);
       const lines = process.output().trim().split("\n");
