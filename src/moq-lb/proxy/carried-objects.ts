@@ -6,7 +6,7 @@
 
 import { defaultPublisherPriority, type MessageParameter } from "../../moqt/mod.ts";
 import type { MoqtSession } from "../../session/mod.ts";
-import type { AliasLease } from "./aliases.ts";
+import type { AliasLease, TrackName } from "./aliases.ts";
 import type { Delivery, Source } from "./data/delivery.ts";
 import type { MappingContext } from "./mapping-context.ts";
 import { fillPriority, subscriberPriority } from "./parameters.ts";
@@ -26,6 +26,7 @@ export class SubscriptionObjects {
   readonly #fills: Source[] = [];
 
   /**
+   * @param name the Full Track Name
    * @param track what the publisher says of it, with its own alias
    * @param asked what says the subscriber's priority
    */
@@ -33,13 +34,14 @@ export class SubscriptionObjects {
     context: MappingContext,
     publisher: MoqtSession,
     subscriber: MoqtSession,
+    name: TrackName,
     track: { readonly trackAlias: bigint; readonly trackProperties: Uint8Array },
     asked: Parameters,
   ) {
     const { trackAlias, trackProperties } = track;
     this.#context = context;
     this.#publisher = publisher;
-    this.#lease = context.aliases.lease(subscriber, publisher, trackAlias);
+    this.#lease = context.aliases.lease(subscriber, publisher, trackAlias, name);
     this.alias = this.#lease.alias;
     this.#delivery = context.data.deliver(subscriber, this.alias);
     this.#delivery.publisherPriority = defaultPublisherPriority(trackProperties);
@@ -75,6 +77,8 @@ export class SubscriptionObjects {
    */
   async finished(streams: bigint): Promise<bigint> {
     const { clock, limits } = this.#context;
+    // Its publisher is free to give the alias to another track.
+    this.#lease.part();
     const expected = this.#fills.reduce((rest, fill) => rest - fill.streams, streams);
     await within(clock, limits.holdTime, this.#source.begun(expected));
     this.#detach();

@@ -13,6 +13,7 @@ import {
   type RequestError,
   type RequestType,
   type RoutableRequest,
+  type Subscribe,
   streamResetCodes,
   type TokenValue,
   type TrackNamespace,
@@ -33,7 +34,8 @@ import { Lane } from "./lane.ts";
 import { follow, followOwn, UpdateAnswers } from "./leg.ts";
 import type { KeptMapping, Mobility, Reissue } from "./mapping.ts";
 import type { MappingContext } from "./mapping-context.ts";
-import { asksForFill, withTokens } from "./parameters.ts";
+import { asksForFill, movesToReserved, withTokens } from "./parameters.ts";
+import { RefusedRequest } from "./refused-request.ts";
 import type { Backend } from "./relays/backend.ts";
 
 /** A request that has come, and where it goes or comes from. */
@@ -73,6 +75,7 @@ export class CarriedRequest implements KeptMapping {
   readonly #toIncoming = new UpdateAnswers((answer) => this.#say(this.#incoming, answer));
   readonly #toOutgoing = new UpdateAnswers((answer) => this.#say(this.#outgoing, answer));
   #prefix: TrackNamespace;
+  #tokens: readonly TokenValue[];
   #objects: SubscriptionObjects | FetchObjects | undefined;
   #isPending = true;
   /** The answer was the last message. */
@@ -94,6 +97,7 @@ export class CarriedRequest implements KeptMapping {
     this.opener = opener;
     this.key = key;
     this.#prefix = key;
+    this.#tokens = opener === "client" ? request.tokens : [];
     this.message = message;
     this.backend = backend;
     this.forwardedAs = this.#forwarded.promise;
@@ -107,7 +111,10 @@ export class CarriedRequest implements KeptMapping {
     this.#lane.run(() => this.#open());
   }
 
-  /** The prefix that is asked for now: an update may have moved it. */
+  get tokens(): readonly TokenValue[] {
+    return this.#tokens;
+  }
+
   get prefix(): TrackNamespace {
     return this.#prefix;
   }
@@ -212,7 +219,13 @@ export class CarriedRequest implements KeptMapping {
     const { requestId, ...details } = message;
     let asked = { ...details, parameters } as NewRequest;
     if (asked.type === "PUBLISH") {
-      const objects = new SubscriptionObjects(this.#context, from, to, asked, asked.parameters);
+      // Before either is established this is no reason to close the session, but their objects
+      // could not be told apart.
+      if (this.#context.aliases.isTaken(to, from, asked.trackAlias, asked)) {
+        throw new RefusedRequest("INTERNAL_ERROR");
+      }
+      const { parameters } = asked;
+      const objects = new SubscriptionObjects(this.#context, from, to, asked, asked, parameters);
       this.#objects = objects;
       asked = { ...asked, trackAlias: objects.alias };
     }
@@ -248,8 +261,9 @@ export class CarriedRequest implements KeptMapping {
     this.#isAnsweredForGood = answer.type === "REQUEST_ERROR" || this.type === "TRACK_STATUS";
     if (answer.type === "REQUEST_ERROR") this.#refused(answer);
     else if (answer.type === "SUBSCRIBE_OK") {
-      const { parameters, requestId } = this.message;
-      const objects = new SubscriptionObjects(this.#context, to, from, answer, parameters);
+      const asked = this.message as Subscribe;
+      const { parameters, requestId } = asked;
+      const objects = new SubscriptionObjects(this.#context, to, from, asked, answer, parameters);
       this.#objects = objects;
       if (asksForFill(parameters)) {
         objects.fill(this.#outgoing?.message.requestId as bigint, requestId, parameters);
@@ -295,6 +309,10 @@ export class CarriedRequest implements KeptMapping {
   ): Promise<void> {
     const answer = (leg === "incoming" ? this.#toIncoming : this.#toOutgoing).expect();
     try {
+      if (movesToReserved(asked)) {
+        answer(this.#context.refusal("DOES_NOT_EXIST"));
+        return;
+      }
       let parameters = withTokens(asked, tokens);
       if (this.#isClients(leg)) {
         const refusal = await this.#context.judgeUpdate(this, asked, tokens);
@@ -317,6 +335,7 @@ export class CarriedRequest implements KeptMapping {
         (given) => {
           if (given.type === "REQUEST_OK") {
             this.#movePrefix(asked);
+            if (this.#isClients(leg) && tokens.length > 0) this.#tokens = tokens;
             this.#objects?.prioritise(asked);
           }
           answer(given);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { RequestType, RoutableRequest, TrackNamespace } from "../../moqt/mod.ts";
+import type { RequestType, RoutableRequest, TokenValue, TrackNamespace } from "../../moqt/mod.ts";
 import type { Backend } from "./relays/backend.ts";
 
 /** How a request leaves a relay that it is not to stay on (LB-PMOVE-3, -12, -13, -15). */
@@ -68,4 +68,8 @@ export interface KeptMapping extends Mapping {
    * is made there; `undefined` where it ends before. A joining FETCH waits for it (LB-A1).
    */
   readonly forwardedAs: Promise<bigint | undefined>;
+  /** What the client has shown for it last, aliases resolved: an update without tokens keeps them. */
+  readonly tokens: readonly TokenValue[];
+  /** The prefix that is asked for now, where an update can have moved it. */
+  readonly prefix?: TrackNamespace;
 }

@@ -6,6 +6,7 @@
  */
 
 import type { MessageParameter } from "../../moqt/mod.ts";
+import { isReserved } from "../../routing/mod.ts";
 import type { AuthorizationToken } from "../tokens.ts";
 
 /** `parameters` with `tokens`, by value, in the place of theirs. */
@@ -43,6 +44,14 @@ export function fillPriority(parameters: readonly MessageParameter[]): number | 
 /** Whether a parameter asks for data on a stream of its own, a fill. */
 export function asksForFill(parameters: readonly MessageParameter[]): boolean {
   return parameters.some(({ type }) => type === "FILL_PARAMETERS");
+}
+
+/** Whether they move a request to a prefix that never leaves its session (LB-S3, LB-S4). */
+export function movesToReserved(parameters: readonly MessageParameter[]): boolean {
+  return parameters.some(
+    (parameter) =>
+      parameter.type === "TRACK_NAMESPACE_PREFIX" && isReserved(parameter.trackNamespacePrefix),
+  );
 }
 
 /** Why parameters of a client cannot go on, if they cannot; the name of a REQUEST_ERROR code. */

@@ -18,7 +18,7 @@ import {
   routingKey,
   type TrackNamespace,
 } from "../../moqt/mod.ts";
-import { jitteredRetryInterval } from "../../routing/mod.ts";
+import { isReserved, jitteredRetryInterval } from "../../routing/mod.ts";
 import type {
   Clock,
   IncomingDataStream,
@@ -406,7 +406,8 @@ export class ProxiedSession {
       return;
     }
     const key = routingKey(message);
-    if (key !== undefined) this.#carry({ request, opener: "relay", key, backend });
+    if (key !== undefined && isReserved(key)) request.refuse(this.#refusal("DOES_NOT_EXIST"));
+    else if (key !== undefined) this.#carry({ request, opener: "relay", key, backend });
     else if (isJoining(message)) {
       this.#relayJoins(request, message, backend).catch((error) => this.#failed(request, error));
     }
@@ -473,9 +474,9 @@ export class ProxiedSession {
     const { admission, now } = this.#proxy;
     const kept = mapping as KeptMapping;
     const moved = parameters.find((parameter) => parameter.type === "TRACK_NAMESPACE_PREFIX");
-    const prefix = moved?.trackNamespacePrefix ?? mapping.key;
+    const prefix = moved?.trackNamespacePrefix ?? kept.prefix ?? mapping.key;
     const asked = { type: mapping.type, prefix, rid: mapping.backend.rid };
-    if (overlapsElsewhere(asked, this.#mappings, mapping)) {
+    if (moved !== undefined && overlapsElsewhere(asked, this.#mappings, mapping)) {
       return this.#refusal("PREFIX_OVERLAP");
     }
     const target: Target = {
@@ -484,7 +485,8 @@ export class ProxiedSession {
       trackNamespace: prefix,
       trackName: requestTrackName(kept.message),
     };
-    const judged = admission.admitFor(target, () => this.#requesterWith(tokens), now());
+    const shown = tokens.length > 0 ? tokens : kept.tokens;
+    const judged = admission.admitFor(target, () => this.#requesterWith(shown), now());
     const concluded = (rejection: Rejection | undefined) =>
       rejection && toRequestError(rejection, kept.message);
     return isPromise(judged) ? judged.then(concluded) : concluded(judged);

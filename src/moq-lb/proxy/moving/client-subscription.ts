@@ -134,6 +134,10 @@ export class ClientSubscription implements Mapping {
       : Promise.resolve(leg.request.message.requestId);
   }
 
+  get tokens(): readonly TokenValue[] {
+    return this.#updates.tokens;
+  }
+
   /** Where two subscriptions share an alias, two relays could not be told apart by it (LB-S71). */
   get mobility(): Mobility {
     return this.#lease?.isShared === true ? "ask" : "reissue";
@@ -273,7 +277,7 @@ export class ClientSubscription implements Mapping {
   /** The client gets one SUBSCRIBE_OK, whichever relay is the first to send it (LB-S95). */
   #grant(leg: SubscriptionLeg, ok: SubscribeOk): void {
     const { client, aliases, data } = this.#context;
-    this.#lease ??= aliases.lease(client, leg.session, ok.trackAlias);
+    this.#lease ??= aliases.lease(client, leg.session, ok.trackAlias, this.message);
     const { alias } = this.#lease;
     this.#delivery ??= data.deliver(client, alias);
     this.#delivery.publisherPriority = defaultPublisherPriority(ok.trackProperties);
@@ -324,6 +328,7 @@ export class ClientSubscription implements Mapping {
   async #finishWith(leg: SubscriptionLeg, message: PublishDone): Promise<void> {
     this.#isDone = true;
     const { clock, limits, data } = this.#context;
+    this.#lease?.part();
     const isForgotten = data.expect(leg.session);
     await within(clock, limits.holdTime, leg.complete(message.streamCount));
     isForgotten();

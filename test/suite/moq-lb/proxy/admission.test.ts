@@ -3,13 +3,14 @@ import { describe, test } from "#test";
 import { toHex, utf8 } from "../../../../src/bytes.ts";
 import type { AuthorizationRequest } from "../../../../src/moq-lb/authorization.ts";
 import {
+  drafts,
   type MessageParameter,
   type NewRequest,
   type RequestType,
   requestErrorCodes,
   requestTypes,
 } from "../../../../src/moqt/mod.ts";
-import { grantOf, ProxyBed, requestFor, requestOk, settle } from "./bed.ts";
+import { grantOf, ProxyBed, requestFor, requestOk, settle, twoRoutes } from "./bed.ts";
 
 /** A policy that remembers what it was asked, and grants what `grants` says. */
 function policy(grants: (request: AuthorizationRequest) => boolean | Promise<boolean>) {
@@ -99,6 +100,105 @@ describe("who may ask for what", () => {
       new Array(4).fill("subscribe-namespace"),
     );
   });
+
+  for (const draft of drafts) {
+    test(`draft ${draft}: is judged for an update without a token by what was shown last [LB-S124]`, async () => {
+      for (const type of ["SUBSCRIBE", "SUBSCRIBE_NAMESPACE"] as const) {
+        const { asked, admission } = policy(({ tokens }) => texts(tokens).includes("good"));
+        const bed = new ProxyBed({ draft, admission });
+        const request = withParameters(requestFor(type, "live-v", draft), byValue("good"));
+        const { request: own, answer, error } = await bed.client.ask(request);
+        assert.deepEqual([answer, error], [undefined, undefined]);
+        const served = bed.relay().only(type);
+        served.onMessage = () => served.send(requestOk);
+        served.send(grantOf(type));
+        await settle();
+        for (const tokens of [[], [byValue("good too"), byValue("good")], []]) {
+          assert.equal((await own.update(tokens)).type, "REQUEST_OK", type);
+        }
+        const refused = await own.update([byValue("bad")]);
+        assert.ok(refused.type === "REQUEST_ERROR");
+        assert.equal(refused.errorCode, requestErrorCodes.UNAUTHORIZED);
+        // What was refused has shown nothing.
+        assert.equal((await own.update([])).type, "REQUEST_OK", type);
+        const shown = [["good"], ["good"], ["good too", "good"], ["good too", "good"], ["bad"]];
+        assert.deepEqual(
+          asked.map(({ tokens }) => texts(tokens)),
+          [...shown, ["good too", "good"]],
+        );
+      }
+    });
+
+    test(`draft ${draft}: is for the prefix that an update has moved to [LB-S124] [LB-A15]`, async () => {
+      const { asked, admission } = policy(() => true);
+      const bed = new ProxyBed({ draft, admission });
+      const first = await bed.client.ask(requestFor("SUBSCRIBE_NAMESPACE", "live-x", draft));
+      const served = bed.relay().only("SUBSCRIBE_NAMESPACE");
+      served.onMessage = () => served.send(requestOk);
+      served.send(requestOk);
+      await settle();
+      const moved = [utf8("live"), utf8("y")];
+      const prefix = { type: "TRACK_NAMESPACE_PREFIX", trackNamespacePrefix: moved } as const;
+      assert.equal((await first.request.update([prefix])).type, "REQUEST_OK");
+      // What it has left is free for another relay.
+      bed.rotate([{ prefix: ["live", "x", "1"], kind: "static", rid: "r2" }, ...twoRoutes]);
+      const second = await bed.client.ask(requestFor("SUBSCRIBE_NAMESPACE", "live-x-1", draft));
+      bed.relay("r2").only("SUBSCRIBE_NAMESPACE").send(requestOk);
+      await settle();
+      assert.equal(second.answer?.type, "REQUEST_OK");
+      assert.equal((await first.request.update([])).type, "REQUEST_OK");
+      assert.deepEqual(asked.at(-1)?.trackNamespace, moved);
+    });
+
+    test(`draft ${draft}: does not help with a prefix that never leaves its session [LB-S3] [LB-S4] [LB-A16]`, async () => {
+      for (const type of ["SUBSCRIBE_NAMESPACE", "SUBSCRIBE_TRACKS"] as const) {
+        const bed = new ProxyBed({ draft });
+        await bed.client.ask(requestFor("PUBLISH_NAMESPACE", "live", draft));
+        // The client's at the relay, and the relay's at the client.
+        for (const [from, to] of [
+          [bed.client, bed.relay()],
+          [bed.relay(), bed.client],
+        ] as const) {
+          const { request } = await from.ask(requestFor(type, "live-v", draft));
+          const served = to.only(type);
+          const updates: unknown[] = [];
+          served.onMessage = (message) => {
+            updates.push(message);
+            served.send(requestOk);
+          };
+          served.send(requestOk);
+          await settle();
+          for (const field of [".", ".session"]) {
+            const trackNamespacePrefix = [utf8(field), utf8("x")];
+            const answer = await request.update([
+              { type: "TRACK_NAMESPACE_PREFIX", trackNamespacePrefix },
+            ]);
+            assert.ok(answer.type === "REQUEST_ERROR");
+            assert.equal(answer.errorCode, requestErrorCodes.DOES_NOT_EXIST);
+          }
+          assert.deepEqual(updates, []);
+          // Other names that begin with a dot are like any.
+          const trackNamespacePrefix = [utf8(".x")];
+          const answer = await request.update([
+            { type: "TRACK_NAMESPACE_PREFIX", trackNamespacePrefix },
+          ]);
+          assert.equal(answer.type, "REQUEST_OK");
+        }
+      }
+    });
+
+    test(`draft ${draft}: a relay's request for names that never leave their session is refused here [LB-S3] [LB-S4] [LB-A16]`, async () => {
+      const bed = new ProxyBed({ draft });
+      await bed.client.ask(requestFor("PUBLISH_NAMESPACE", "live", draft));
+      for (const type of requestTypes) {
+        for (const name of [".2e-v", ".2esession-v"]) {
+          const { error } = await bed.relay().ask(requestFor(type, name, draft));
+          assert.equal(error, requestErrorCodes.DOES_NOT_EXIST, `${type} ${name}`);
+        }
+      }
+      assert.equal(bed.client.requests.length, 0);
+    });
+  }
 
   test("the relay's own updates are not the client's to be judged", async () => {
     const { asked, admission } = policy(() => true);

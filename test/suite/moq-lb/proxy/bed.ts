@@ -160,7 +160,7 @@ export interface ProxyBedOptions {
 }
 
 /** Route for everything below (live) to r1, below (vod) to r2. */
-const twoRoutes = [
+export const twoRoutes = [
   { prefix: ["live"], kind: "static", rid: "r1" },
   { prefix: ["vod"], kind: "static", rid: "r2" },
 ];
