@@ -78,6 +78,8 @@ export class ClientSubscription implements Mapping {
   /** Takes back what is to happen at the end of its time. */
   #cancelTimer = () => {};
   #isMoving = false;
+  /** Of all groups that the client has asked for, the last has begun. */
+  #hasWholeRange = false;
   #isPending = true;
   /** What kept it from its first relay. */
   #failure: unknown;
@@ -157,6 +159,7 @@ export class ClientSubscription implements Mapping {
 
   async reissue(to: Backend, deadline: number): Promise<Reissue> {
     if (this.#isOver || this.#isEnding || this.#isDone) return "complete";
+    if (this.#hasWholeRange && !this.#backend.isOver) return "complete";
     this.#isMoving = true;
     let result: Reissue;
     try {
@@ -195,7 +198,10 @@ export class ClientSubscription implements Mapping {
       const error = failure === undefined ? refusal(cause) : failureOf(failure);
       if (!this.#incoming.isOver) this.#incoming.refuse(error);
       this.#finish();
-    } else void this.#publishDone(publishDoneCodes[cause]);
+    } else {
+      const isComplete = this.#hasWholeRange && cause === "GOING_AWAY";
+      void this.#publishDone(publishDoneCodes[isComplete ? "SUBSCRIPTION_ENDED" : cause]);
+    }
   }
 
   // The first relay.
@@ -219,6 +225,7 @@ export class ClientSubscription implements Mapping {
       this.#leg = leg;
       this.#forwarded.resolve(leg.request.message.requestId);
       this.#updates.begin(leg);
+      if (this.#hasFinished) this.#lane.run(() => this.#clientFinished());
     } catch (error) {
       // A relay that goes away before it has the request is left for another one, by the mover; one
       // that an attempt is under way to may have more luck.
@@ -252,7 +259,6 @@ export class ClientSubscription implements Mapping {
         this.#legEnded(leg, end);
       },
     });
-    if (this.#hasFinished) request.finish();
     return leg;
   }
 
@@ -367,8 +373,8 @@ export class ClientSubscription implements Mapping {
 
   #clientFinished(): void {
     this.#hasFinished = true;
+    // A leg that is to take over may have to be told of updates first.
     this.#guard(() => this.#leg?.request.finish());
-    this.#guard(() => this.#next?.request.finish());
   }
 
   #clientLeaves(goaway: RequestGoaway): void {
@@ -400,7 +406,10 @@ export class ClientSubscription implements Mapping {
     const old = this.#leg;
     const isLost = this.#backend.isOver;
     if (rest === undefined) {
-      this.#leaveRange(isLost ? 0 : deadline);
+      // Another relay has nothing to add: the last group of the range has begun. This one delivers
+      // what is missing of it, until it says that this is all, or until the deadline (LB-S92).
+      this.#hasWholeRange = true;
+      if (isLost) this.end();
       return "complete";
     }
     this.#updates.noteSubscribe();
@@ -436,12 +445,7 @@ export class ClientSubscription implements Mapping {
     old: SubscriptionLeg | undefined,
     deadline: number,
   ): Promise<Reissue> {
-    let answer: RequestAnswer | undefined;
-    try {
-      answer = await next.request.answer;
-    } catch {
-      // Its session has ended, or its stream.
-    }
+    const answer = await this.#answerOf(next, old);
     this.#next = undefined;
     if (this.#isOver || this.#isEnding || this.#isDone) {
       next.end(streamResetCodes.CANCELLED);
@@ -460,6 +464,23 @@ export class ClientSubscription implements Mapping {
     }
     this.#resume();
     return answer?.type === "REQUEST_ERROR" ? "refused" : "unreachable";
+  }
+
+  /**
+   * What the new relay answers; `undefined` where its session or stream ends, and where it keeps a
+   * track waiting that runs at the old one, whose groups are held meanwhile.
+   */
+  async #answerOf(
+    next: SubscriptionLeg,
+    old: SubscriptionLeg | undefined,
+  ): Promise<RequestAnswer | undefined> {
+    const answer = next.request.answer.catch(() => undefined);
+    if (old?.isGranted !== true || old.backend.isOver) return await answer;
+    const { clock, limits } = this.#context;
+    await within(clock, limits.connectTimeout, answer);
+    const first = await Promise.race([answer, Promise.resolve(undefined)]);
+    if (first === undefined) next.end(streamResetCodes.CANCELLED);
+    return first;
   }
 
   /**
@@ -510,10 +531,11 @@ export class ClientSubscription implements Mapping {
     this.#grant(next, ok);
     if (old?.isGranted === true && !old.backend.isOver) {
       old.yieldTo(range.from);
-      void this.#leave(old, deadline);
+      void this.#leave(old, next, deadline);
     } else old?.end(streamResetCodes.CANCELLED);
     if (!wasPending) this.#fillAgain(next);
     this.#updates.repeatAt(next);
+    if (this.#hasFinished) this.#lane.run(() => this.#clientFinished());
   }
 
   /** The fill of the SUBSCRIBE comes from the new relay, if it was asked for there again. */
@@ -525,13 +547,15 @@ export class ClientSubscription implements Mapping {
   }
 
   /**
-   * Lets the old relay deliver its last groups, and cancels its subscription then: it has ended when
-   * the new relay has accepted and no stream below the first group of that one is open (LB-PMOVE-9).
+   * Lets the old relay deliver its last groups, and cancels its subscription then (LB-PMOVE-9): when
+   * the first group of the new one has come, so that nothing more begins of those before it, and no
+   * stream of these is open; in any case at the deadline.
    */
-  async #leave(old: SubscriptionLeg, deadline: number): Promise<void> {
+  async #leave(old: SubscriptionLeg, next: SubscriptionLeg, deadline: number): Promise<void> {
     this.#leaving.add(old);
     const { clock } = this.#context;
     const last = async () => {
+      await next.range.begun;
       await new Promise<void>((resolve) => void clock.after(lateStreams, resolve));
       await old.quiet();
     };
@@ -544,24 +568,6 @@ export class ClientSubscription implements Mapping {
   #leaveLost(old: SubscriptionLeg | undefined): void {
     old?.end(streamResetCodes.SESSION_CLOSED);
     this.#leg = undefined;
-  }
-
-  /**
-   * Another relay has nothing to add: the last group of the range has begun (LB-S92). Its old relay
-   * delivers what is missing of it until it says that this is all, or until the deadline.
-   */
-  #leaveRange(deadline: number): void {
-    const { clock } = this.#context;
-    this.#cancelTimer();
-    this.#cancelTimer = clock.after(Math.max(0, deadline - clock.now()), () => {
-      if (!this.#isDone && !this.#isEnding && !this.#isOver) void this.#complete();
-    });
-  }
-
-  async #complete(): Promise<void> {
-    this.#isDone = true;
-    this.#endLegs(streamResetCodes.CANCELLED);
-    await this.#publishDone(publishDoneCodes.SUBSCRIPTION_ENDED);
   }
 
   // The end.

@@ -56,6 +56,8 @@ interface Departure {
   /** Its relay wants it to be made again: that relay will do, once (LB-A8). */
   isWish: boolean;
   isMoving: boolean;
+  /** Nothing more is done about it before its deadline: its client is to, or its relay. */
+  isSettled?: boolean;
   /** RID of the relay that it is moving to. */
   to?: string;
   /** The table has come to send it elsewhere than to that relay (LB-PMOVE-1). */
@@ -144,7 +146,7 @@ export class Mover {
   backendLost(backend: Backend): void {
     const grace = this.#context.clock.now() + graceAfterLoss;
     for (const mapping of this.#on(backend)) {
-      const departure = this.#displace(mapping);
+      const departure = this.#departures.get(mapping) ?? this.#displace(mapping);
       if (departure === undefined) continue;
       this.#hasten(departure, grace);
       this.#depart(mapping, departure);
@@ -220,7 +222,7 @@ export class Mover {
   #tryAgain(): void {
     for (const [mapping, departure] of this.#departures) {
       if (departure.moveAt !== undefined || departure.isMoving) continue;
-      if (mapping.mobility === "stay") continue;
+      if (departure.isSettled || mapping.mobility === "stay") continue;
       departure.failures = 0;
       departure.moveAt = this.#pauseBefore(departure.deadline);
     }
@@ -255,7 +257,7 @@ export class Mover {
 
   /** Moves a request, asks its client to, or finds that it cannot leave now. */
   #depart(mapping: Mapping, departure: Departure): void {
-    if (departure.isMoving) return;
+    if (departure.isMoving || departure.isSettled) return;
     departure.moveAt = undefined;
     const isLost = mapping.backend.isOver;
     const asks = mapping.mobility === "ask" || !this.#context.reissues;
@@ -300,7 +302,7 @@ export class Mover {
         this.#recheck(mapping);
         break;
       case "complete":
-        this.#departures.delete(mapping);
+        departure.isSettled = true;
         this.#tell({ mapping, from, outcome: "complete" });
         break;
       case "refused":
@@ -322,10 +324,10 @@ export class Mover {
   }
 
   /** Asks the client, who has what is left of the time (LB-S98). */
-  #ask(mapping: Mapping, { deadline }: Departure): void {
+  #ask(mapping: Mapping, departure: Departure): void {
     const from = mapping.backend.rid;
-    this.#departures.delete(mapping);
-    mapping.ask(Math.max(1, Math.ceil(deadline - this.#context.clock.now())));
+    departure.isSettled = true;
+    mapping.ask(Math.max(1, Math.ceil(departure.deadline - this.#context.clock.now())));
     this.#tell({ mapping, from, outcome: "asked" });
   }
 

@@ -21,14 +21,23 @@ export class GroupRange implements GroupGate {
   isHolding = false;
   /** The largest group that is held. */
   largestHeld: bigint | undefined;
+  readonly #begun = Promise.withResolvers<void>();
 
   constructor(from = 0n) {
     this.from = from;
   }
 
+  /** Resolves when the first of its groups comes. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
   passageOf(groupId: bigint): Passage {
     if (groupId < this.from) return "drop";
-    if (this.below === undefined || groupId < this.below) return "forward";
+    if (this.below === undefined || groupId < this.below) {
+      this.#begun.resolve();
+      return "forward";
+    }
     if (!this.isHolding) return "drop";
     if (this.largestHeld === undefined || groupId > this.largestHeld) this.largestHeld = groupId;
     return "hold";

@@ -194,7 +194,7 @@ describe("a displaced request", () => {
     const mapping = bed.add("ask");
     bed.rotate();
     await bed.pass(20_000);
-    assert.deepEqual(mapping.done, ["500: asked for 7500"]);
+    assert.deepEqual(mapping.done, ["500: asked for 7500", "8000: ended"]);
   });
 
   test("is asked for where the balancer never makes it again [LB-PMOVE-18] [LB-PMOVE-19]", async () => {
@@ -292,7 +292,7 @@ describe("a displaced request", () => {
     mapping.results = ["complete"];
     bed.rotate();
     await bed.pass(20_000);
-    assert.deepEqual(mapping.done, ["0: complete r2"]);
+    assert.deepEqual(mapping.done, ["0: complete r2", "8000: ended"]);
   });
 
   test("whose new relays cannot be reached waits for news after three", async () => {
@@ -336,7 +336,7 @@ describe("a relay that drains", () => {
     bed.mover.relayLeaves(bed.backend("r1") as unknown as Backend);
     await bed.pass(20_000);
     assert.deepEqual(moves.done, ["250: moved r2"]);
-    assert.deepEqual(asks.done, ["250: asked for 1750"]);
+    assert.deepEqual(asks.done, ["250: asked for 1750", "2000: ended"]);
     assert.deepEqual(stays.done, ["2000: ended"]);
     assert.deepEqual(other.done, []);
   });
@@ -400,7 +400,7 @@ describe("a relay that wants one request gone", () => {
     const mapping = bed.add("ask");
     bed.mover.requestLeaves(mapping, { ...wish, timeout: 1000n });
     await bed.pass(20_000);
-    assert.deepEqual(mapping.done, ["125: asked for 875"]);
+    assert.deepEqual(mapping.done, ["125: asked for 875", "1000: ended"]);
   });
 
   test("says nothing about what is not moved [LB-PMOVE-12] [LB-PMOVE-13]", async () => {

@@ -252,6 +252,7 @@ describe("a rotation that moves a namespace", () => {
         [alias, 8n],
       ],
     );
+    await bed.pass(500);
     assert.deepEqual([asked.news, asked.goaways], [[], []]);
     assert.equal(bed.relay("r1").only("SUBSCRIBE").isOver, true);
   });
