@@ -5,7 +5,13 @@
  * @module
  */
 
-import type { JoiningFetch, RoutableRequest } from "../../moqt/mod.ts";
+import type {
+  JoiningFetch,
+  Location,
+  RoutableRequest,
+  StandaloneFetch,
+  Subscribe,
+} from "../../moqt/mod.ts";
 import type { KeptMapping } from "./mapping.ts";
 import type { Backend } from "./relays/backend.ts";
 
@@ -42,4 +48,31 @@ export async function joinedAs(
 ): Promise<bigint | undefined> {
   const isOwn = opener === (backend === undefined ? "client" : "relay");
   return isOwn ? forwardedAs : message.requestId;
+}
+
+/**
+ * The FETCH that names what a joining one refers to.
+ *
+ * @param location the Joining Location of the subscription
+ * @returns `undefined` where that is no range: a publisher answers INVALID_RANGE
+ */
+export function standalone(
+  { fetchType, requestId, joiningStart, parameters }: JoiningFetch,
+  { trackNamespace, trackName }: Pick<Subscribe, "trackNamespace" | "trackName">,
+  location: Location | undefined,
+): StandaloneFetch | undefined {
+  if (location === undefined) return undefined;
+  const isRelative = fetchType === "RELATIVE_JOINING";
+  const first = isRelative ? location.group - joiningStart : joiningStart;
+  if (first > location.group) return undefined;
+  return {
+    type: "FETCH",
+    fetchType: "STANDALONE",
+    requestId,
+    trackNamespace,
+    trackName,
+    startLocation: { group: first < 0n ? 0n : first, object: 0n },
+    endLocation: { group: location.group, object: location.object + 1n },
+    parameters,
+  };
 }

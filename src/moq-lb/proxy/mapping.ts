@@ -4,7 +4,14 @@
  * @module
  */
 
-import type { RequestType, RoutableRequest, TokenValue, TrackNamespace } from "../../moqt/mod.ts";
+import type {
+  JoiningFetch,
+  RequestType,
+  RoutableRequest,
+  StandaloneFetch,
+  TokenValue,
+  TrackNamespace,
+} from "../../moqt/mod.ts";
 import type { Backend } from "./relays/backend.ts";
 
 /** How a request leaves a relay that it is not to stay on (LB-PMOVE-3, -12, -13, -15). */
@@ -70,6 +77,11 @@ export interface KeptMapping extends Mapping {
   readonly forwardedAs: Promise<bigint | undefined>;
   /** What the client has shown for it last, aliases resolved: an update without tokens keeps them. */
   readonly tokens: readonly TokenValue[];
+  /**
+   * The FETCH to make instead of a joining one, where the relay that serves it now does not know the
+   * Joining Location that its client was told (LB-S2); `undefined` where it does.
+   */
+  asStandalone?(message: JoiningFetch): StandaloneFetch | "INVALID_RANGE" | undefined;
   /** The prefix that is asked for now, where an update can have moved it. */
   readonly prefix?: TrackNamespace;
 }

@@ -291,12 +291,17 @@ export class ProxiedSession {
       const refusal = rejection as Rejection;
       this.#tellOf(message, refusal, receivedAt);
       request.refuse(toRequestError(refusal, message));
-    } else if (joiningRequestId === undefined) {
+      return;
+    }
+    if (joiningRequestId === undefined) {
       request.refuse(this.#refusal("INVALID_JOINING_REQUEST_ID"));
-    } else {
+      return;
+    }
+    const asked = joined.asStandalone?.(message) ?? { ...message, joiningRequestId };
+    if (asked === "INVALID_RANGE") request.refuse(this.#refusal("INVALID_RANGE"));
+    else {
       const { key, backend } = joined;
       this.#tellOf(message, backend, receivedAt);
-      const asked = { ...message, joiningRequestId };
       this.#carry({ request, opener: "client", key, backend, message: asked });
     }
   }

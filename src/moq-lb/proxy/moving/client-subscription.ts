@@ -8,11 +8,15 @@
 
 import {
   defaultPublisherPriority,
+  type JoiningFetch,
+  type Location,
   type MessageParameter,
   type PublishDone,
   publishDoneCodes,
   type RequestError,
+  type RequestOk,
   requestErrorCodes,
+  type StandaloneFetch,
   type StreamResetName,
   type Subscribe,
   type SubscribeOk,
@@ -32,6 +36,7 @@ import {
 import type { AliasLease } from "../aliases.ts";
 import type { EndCause } from "../carried-request.ts";
 import type { Delivery } from "../data/delivery.ts";
+import { standalone } from "../joining.ts";
 import { Lane } from "../lane.ts";
 import { follow, followOwn, UpdateAnswers } from "../leg.ts";
 import type { Mapping, Mobility, Reissue } from "../mapping.ts";
@@ -39,7 +44,7 @@ import type { MappingContext } from "../mapping-context.ts";
 import { asksForFill, subscriberPriority } from "../parameters.ts";
 import type { Backend } from "../relays/backend.ts";
 import { within } from "../waiting.ts";
-import { namesStart, type Remainder, remainder } from "./current-parameters.ts";
+import { largestObject, namesStart, type Remainder, remainder } from "./current-parameters.ts";
 import { GroupRange, SubscriptionLeg } from "./subscription-leg.ts";
 import { SubscriptionUpdates } from "./subscription-updates.ts";
 
@@ -75,6 +80,8 @@ export class ClientSubscription implements Mapping {
   #lease: AliasLease | undefined;
   #delivery: Delivery | undefined;
   readonly #updates: SubscriptionUpdates;
+  /** The Joining Location that the client was told, and whose it was (LB-S2). */
+  #joining: { readonly leg: SubscriptionLeg; readonly location: Location | undefined } | undefined;
   /** Takes back what is to happen at the end of its time. */
   #cancelTimer = () => {};
   #isMoving = false;
@@ -109,7 +116,10 @@ export class ClientSubscription implements Mapping {
       delivery: () => this.#delivery,
       isMoving: () => this.#isMoving,
       run: (task: () => unknown) => this.#lane.run(task),
-      onAccepted: () => this.#prioritise(),
+      onAccepted: (leg: SubscriptionLeg, answer: RequestOk, startsForwarding: boolean) => {
+        this.#prioritise();
+        if (startsForwarding) this.#noteJoining(leg, answer.parameters);
+      },
     };
     this.#updates = new SubscriptionUpdates(
       updatedSubscription,
@@ -155,6 +165,15 @@ export class ClientSubscription implements Mapping {
 
   get wasAsked(): boolean {
     return this.#wasAsked;
+  }
+
+  asStandalone(message: JoiningFetch): StandaloneFetch | "INVALID_RANGE" | undefined {
+    const joining = this.#joining;
+    // A relay knows what it has said, or is about to.
+    if (joining === undefined || joining.leg === this.#leg) return undefined;
+    if (this.#updates.mayStartForwarding) return undefined;
+    if (!this.#updates.isForwarding) return "INVALID_RANGE";
+    return standalone(message, this.message, joining.location) ?? "INVALID_RANGE";
   }
 
   async reissue(to: Backend, deadline: number): Promise<Reissue> {
@@ -291,11 +310,16 @@ export class ClientSubscription implements Mapping {
     leg.grant(this.#delivery, ok.trackAlias);
     if (!this.#isPending) return;
     this.#isPending = false;
+    this.#noteJoining(leg, ok.parameters);
     const { requestId, parameters } = this.message;
     if (asksForFill(parameters)) {
       leg.fill(this.#delivery, leg.request.message.requestId, requestId, parameters);
     }
     this.#guard(() => this.#incoming.send({ ...ok, trackAlias: alias }));
+  }
+
+  #noteJoining(leg: SubscriptionLeg, told: Parameters): void {
+    this.#joining = { leg, location: largestObject(told) };
   }
 
   #prioritise(): void {

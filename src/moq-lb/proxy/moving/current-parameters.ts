@@ -5,7 +5,12 @@
  * @module
  */
 
-import type { LocationFilter, MessageParameter, ParameterName } from "../../../moqt/mod.ts";
+import type {
+  Location,
+  LocationFilter,
+  MessageParameter,
+  ParameterName,
+} from "../../../moqt/mod.ts";
 
 type Parameters = readonly MessageParameter[];
 
@@ -58,6 +63,20 @@ export function remainder(
   if (filter === undefined) return undefined;
   const rest = current.filter(({ type }) => type !== "LOCATION_FILTER" && !ofOneMessage.has(type));
   return { parameters: [...rest, { type: "LOCATION_FILTER", filter }], from };
+}
+
+/** FORWARD, where they have it. */
+export function forwardState(parameters: Parameters): 0 | 1 | undefined {
+  for (const parameter of parameters) if (parameter.type === "FORWARD") return parameter.value;
+  return undefined;
+}
+
+/** LARGEST_OBJECT, where they have it. */
+export function largestObject(parameters: Parameters): Location | undefined {
+  for (const parameter of parameters) {
+    if (parameter.type === "LARGEST_OBJECT") return parameter.location;
+  }
+  return undefined;
 }
 
 /** Whether a subscription begins where it says, and not where its track is when a relay gets it. */

@@ -17,7 +17,7 @@ import type { UpdateAnswers } from "../leg.ts";
 import type { KeptMapping } from "../mapping.ts";
 import type { MappingContext } from "../mapping-context.ts";
 import { asksForFill } from "../parameters.ts";
-import { updated } from "./current-parameters.ts";
+import { forwardState, updated } from "./current-parameters.ts";
 import type { SubscriptionLeg } from "./subscription-leg.ts";
 
 type Parameters = readonly MessageParameter[];
@@ -45,8 +45,12 @@ export interface UpdatedSubscription {
   isMoving(): boolean;
   /** Does `task` in its turn among what the client has said. */
   run(task: () => unknown): void;
-  /** An update has been accepted, so that {@link SubscriptionUpdates.current} is another. */
-  onAccepted(): void;
+  /**
+   * An update has been accepted, so that {@link SubscriptionUpdates.current} is another.
+   *
+   * @param startsForwarding whether this is what makes its publisher send objects
+   */
+  onAccepted(leg: SubscriptionLeg, answer: RequestOk, startsForwarding: boolean): void;
 }
 
 export class SubscriptionUpdates {
@@ -69,6 +73,19 @@ export class SubscriptionUpdates {
   /** What the client asks for, updates included, tokens left aside. */
   get current(): Parameters {
     return this.#current;
+  }
+
+  /** Forward State, as far as the answers to updates have come. */
+  get isForwarding(): boolean {
+    return forwardState(this.#current) !== 0;
+  }
+
+  /** Whether an unanswered update may change the Forward State to 1. */
+  get mayStartForwarding(): boolean {
+    const isAsked = this.#updates.some(
+      ({ isAnswered, parameters }) => !isAnswered && forwardState(parameters) === 1,
+    );
+    return isAsked && !this.isForwarding;
   }
 
   /** What the client has shown for it last. */
@@ -142,9 +159,10 @@ export class SubscriptionUpdates {
     update.isAnswered = true;
     if (answer.type === "REQUEST_OK") {
       update.isAccepted = true;
+      const wasForwarding = this.isForwarding;
       this.#current = updated(this.#current, update.parameters);
       if (update.tokens.length > 0) this.#tokens = update.tokens;
-      subscription.onAccepted();
+      subscription.onAccepted(leg, answer, !wasForwarding && this.isForwarding);
     }
     // Those that a leg that is to take over may not know are kept for it.
     if (!subscription.isMoving()) {
