@@ -15,6 +15,8 @@ export interface TrackName {
 /** The alias of one subscription; to be released once when it is over. */
 export interface AliasLease {
   readonly alias: bigint;
+  /** The Full Track Name in text form. */
+  readonly track: string;
   /** Whether another subscription has it too. */
   readonly isShared: boolean;
   /**
@@ -61,6 +63,7 @@ class LegAliases {
     };
     return {
       alias: shared.alias,
+      track,
       get isShared() {
         return shared.leases > 1;
       },

@@ -43,7 +43,7 @@ export class SubscriptionObjects {
     this.#publisher = publisher;
     this.#lease = context.aliases.lease(subscriber, publisher, trackAlias, name);
     this.alias = this.#lease.alias;
-    this.#delivery = context.data.deliver(subscriber, this.alias);
+    this.#delivery = context.data.deliver(subscriber, this.alias, this.#lease.track);
     this.#delivery.publisherPriority = defaultPublisherPriority(trackProperties);
     this.prioritise(asked);
     // Objects that have waited for it go at once.

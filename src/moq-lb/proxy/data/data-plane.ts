@@ -42,8 +42,8 @@ class ObjectForwarding implements DataPlane {
     return this.#context.counts;
   }
 
-  deliver(subscriber: MoqtSession, alias?: bigint): Delivery {
-    return new SubscriberDelivery(this.#leg(subscriber), alias, this.#leg);
+  deliver(subscriber: MoqtSession, alias?: bigint, track?: string): Delivery {
+    return new SubscriberDelivery(this.#leg(subscriber), { alias, track }, this.#leg);
   }
 
   expect(session: MoqtSession): () => void {

@@ -74,8 +74,10 @@ export interface DataPlane {
   /**
    * @param subscriber the session at whose other end the subscriber is
    * @param alias Track Alias of the subscription on that session; absent for a FETCH
+   * @param track what tells its track from others: a publisher may give the alias of one that has
+   *   ended to another one, and what is still on its way under it is not that one's
    */
-  deliver(subscriber: MoqtSession, alias?: bigint): Delivery;
+  deliver(subscriber: MoqtSession, alias?: bigint, track?: string): Delivery;
   /** A Track Alias on `session`, or a Request ID of a FETCH, is about to get a meaning (LB-S72). */
   expect(session: MoqtSession): () => void;
   /** Something came from `session`. */

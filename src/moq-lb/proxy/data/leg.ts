@@ -21,10 +21,19 @@ export interface LegContext {
   readonly limits: Pick<ProxyLimits, "maximumHeld" | "holdTime">;
 }
 
+/** An alias that stood for a track until lately: what is late comes under it (draft 19 §10.1). */
+interface FormerUse {
+  readonly track: string | undefined;
+  /** From when on nothing is late any more, on the clock of sessions. */
+  readonly until: number;
+}
+
 /** What came under an ID whose meaning is not known yet. */
 interface Unclaimed {
   readonly kind: IdKind;
   readonly id: bigint;
+  /** It came soon after that use of the ID, and may belong to it. */
+  readonly formerUse: FormerUse | undefined;
   /** It means something now. */
   readonly claim: (route: Route) => void;
   /** It is nobody's. */
@@ -46,6 +55,8 @@ export class Leg implements SubscriberSide {
   /** Streams of its end as publisher. */
   readonly #flows = new Set<Flow>();
   readonly #unclaimed = new Set<Unclaimed>();
+  /** By alias, those that ended first first. */
+  readonly #formerUses = new Map<bigint, FormerUse>();
   #expectations = 0;
   #isOver = false;
 
@@ -82,6 +93,8 @@ export class Leg implements SubscriberSide {
   attach(kind: IdKind, id: bigint, attachment: Attachment): void {
     if (this.#isOver) return;
     const routes = this.#routes[kind];
+    const { track } = attachment.delivery;
+    if (kind === "track") routes.get(id)?.leaveOthers(track);
     const known = routes.get(id);
     const route = known ?? new Route();
     route.add(attachment);
@@ -91,10 +104,13 @@ export class Leg implements SubscriberSide {
       return;
     }
     routes.set(id, route);
+    if (kind === "track") this.#formerUses.delete(id);
     for (const unclaimed of [...this.#unclaimed]) {
       if (unclaimed.kind !== kind || unclaimed.id !== id) continue;
       this.#forget(unclaimed);
-      unclaimed.claim(route);
+      const { formerUse } = unclaimed;
+      if (formerUse === undefined || formerUse.track === track) unclaimed.claim(route);
+      else unclaimed.refuse();
     }
   }
 
@@ -102,7 +118,25 @@ export class Leg implements SubscriberSide {
     const routes = this.#routes[kind];
     const route = routes.get(id);
     route?.remove(attachment);
-    if (route?.isEmpty) routes.delete(id);
+    if (!route?.isEmpty) return;
+    routes.delete(id);
+    if (kind === "track") this.#noteFormerUse(id, attachment.delivery.track);
+  }
+
+  #noteFormerUse(alias: bigint, track: string | undefined): void {
+    const { clock, limits } = this.context;
+    const now = clock.now();
+    this.#formerUses.delete(alias);
+    this.#formerUses.set(alias, { track, until: now + limits.holdTime });
+    for (const [known, { until }] of this.#formerUses) {
+      if (until > now) break;
+      this.#formerUses.delete(known);
+    }
+  }
+
+  #formerUse(kind: IdKind, id: bigint): FormerUse | undefined {
+    const use = kind === "track" ? this.#formerUses.get(id) : undefined;
+    return use !== undefined && use.until > this.context.clock.now() ? use : undefined;
   }
 
   /** @returns ends the expectation */
@@ -177,7 +211,7 @@ export class Leg implements SubscriberSide {
   };
 
   /** Keeps something unread until its ID means something: for a time, and up to a number. */
-  #hold(arrival: Omit<Unclaimed, "stopTimer">): void {
+  #hold(arrival: Omit<Unclaimed, "formerUse" | "stopTimer">): void {
     const { clock, limits } = this.context;
     const { maximumHeld, holdTime } = limits;
     if (this.#expectations === 0 || this.#isOver || this.#unclaimed.size >= maximumHeld) {
@@ -188,7 +222,8 @@ export class Leg implements SubscriberSide {
       this.#unclaimed.delete(unclaimed);
       arrival.refuse();
     });
-    const unclaimed = { ...arrival, stopTimer };
+    const formerUse = this.#formerUse(arrival.kind, arrival.id);
+    const unclaimed = { ...arrival, formerUse, stopTimer };
     this.#unclaimed.add(unclaimed);
   }
 

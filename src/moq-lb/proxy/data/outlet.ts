@@ -42,6 +42,8 @@ export interface SubscriberSide {
 /** A subscription at its subscriber. */
 export interface Subscriber {
   readonly leg: SubscriberSide;
+  /** Which track it is to, where that is known. */
+  readonly track: string | undefined;
   readonly subscriberPriority: number;
   readonly publisherPriority: number;
   add(stream: ObjectStream): void;

@@ -39,6 +39,15 @@ export class Route {
       .filter(({ attachments }) => attachments.length > 0);
   }
 
+  /** The ID stands for another track from now on: what was for another one takes no more. */
+  leaveOthers(track: string | undefined): void {
+    for (const { attachments } of this.#outlets) {
+      for (const attachment of attachments) {
+        if (attachment.delivery.track !== track) attachment.detach();
+      }
+    }
+  }
+
   /** Sends a datagram to all. */
   datagram(groupId: bigint, bytes: Uint8Array): void {
     for (const outlet of this.#outlets) forwardDatagram({ outlet, groupId, bytes });

@@ -16,6 +16,7 @@ const defaultPriority = 128;
 
 export class SubscriberDelivery implements Delivery, Subscriber {
   readonly leg: Leg;
+  readonly track: string | undefined;
   publisherPriority = defaultPriority;
   readonly #alias: bigint | undefined;
   readonly #legOf: (session: MoqtSession) => Leg;
@@ -29,8 +30,13 @@ export class SubscriberDelivery implements Delivery, Subscriber {
   #isOver: boolean;
 
   /** @param legOf finds the leg of a publisher's session */
-  constructor(leg: Leg, alias: bigint | undefined, legOf: (session: MoqtSession) => Leg) {
+  constructor(
+    leg: Leg,
+    { alias, track }: { readonly alias: bigint | undefined; readonly track: string | undefined },
+    legOf: (session: MoqtSession) => Leg,
+  ) {
     this.leg = leg;
+    this.track = track;
     this.#alias = alias;
     this.#legOf = legOf;
     this.#isOver = leg.isOver;

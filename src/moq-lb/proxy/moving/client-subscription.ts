@@ -303,8 +303,8 @@ export class ClientSubscription implements Mapping {
   #grant(leg: SubscriptionLeg, ok: SubscribeOk): void {
     const { client, aliases, data } = this.#context;
     this.#lease ??= aliases.lease(client, leg.session, ok.trackAlias, this.message);
-    const { alias } = this.#lease;
-    this.#delivery ??= data.deliver(client, alias);
+    const { alias, track } = this.#lease;
+    this.#delivery ??= data.deliver(client, alias, track);
     this.#delivery.publisherPriority = defaultPublisherPriority(ok.trackProperties);
     this.#prioritise();
     leg.grant(this.#delivery, ok.trackAlias);

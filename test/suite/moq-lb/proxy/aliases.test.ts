@@ -4,6 +4,7 @@ import { utf8 } from "../../../../src/bytes.ts";
 import { drafts, type NewRequest, requestErrorCodes } from "../../../../src/moqt/mod.ts";
 import type { IncomingRequest } from "../../../../src/session/mod.ts";
 import { grantOf, nothing, type Peer, ProxyBed, requestFor, requestOk, settle } from "./bed.ts";
+import { subgroup } from "./data/units.ts";
 
 const publish = (name: string, trackAlias = 3n): NewRequest => ({
   type: "PUBLISH",
@@ -105,5 +106,27 @@ describe("a Track Alias", () => {
       aliases.push(asked.answer.trackAlias);
     }
     assert.equal(aliases[0], aliases[1]);
+  });
+
+  test("that a relay gives from one track to the next: late objects of the first are not the other's [LB-PDATA-14] [LB-PMAP-14]", async () => {
+    const bed = new ProxyBed();
+    const former = await bed.client.ask(requestFor("SUBSCRIBE", "live--a"));
+    const relay = bed.relay();
+    relay.only("SUBSCRIBE").send(grantOf("SUBSCRIBE"));
+    await settle();
+    former.request.cancel();
+    const asked = await bed.client.ask(requestFor("SUBSCRIBE", "live--b"));
+    await relay.send(subgroup(5, 33), true);
+    relay.of("SUBSCRIBE")[1]?.send(grantOf("SUBSCRIBE"));
+    await settle();
+    await relay.send(subgroup(5, 2), true);
+    assert.ok(asked.answer?.type === "SUBSCRIBE_OK");
+    const { trackAlias } = asked.answer;
+    assert.deepEqual(
+      bed.client.streams.map(
+        ({ header }) => header.type === "SUBGROUP" && [header.trackAlias, header.groupId],
+      ),
+      [[trackAlias, 2n]],
+    );
   });
 });

@@ -464,3 +464,62 @@ describe("what comes before its alias means something", () => {
     assert.deepEqual((await client.received()).bytes, subgroup(9, 0));
   });
 });
+
+describe("an alias that has stood for a track", () => {
+  /** A subscription to `a` under alias 5 that has just ended, and one to come. */
+  async function ended() {
+    const bed = await dataPlaneBed();
+    const { plane, client, relay } = bed;
+    const former = plane.deliver(client.session, 1n, "a");
+    former.attach(relay.session, 5n);
+    former.end();
+    return { ...bed, done: plane.expect(relay.session) };
+  }
+
+  test("means another: what comes late of the first is not the other's [LB-PDATA-14] [LB-PMAP-14]", async () => {
+    const { plane, client, relay, done, clock } = await ended();
+    const late = await relay.uni(subgroup(5, 33));
+    relay.transport.sendDatagram(datagram(5, 34));
+    await settle();
+    plane.deliver(client.session, 2n, "b").attach(relay.session, 5n);
+    done();
+    assert.equal(await late.stopped, CANCELLED);
+    await relay.uni(subgroup(5, 3), true);
+    assert.deepEqual((await client.received()).bytes, subgroup(2, 3));
+    assert.deepEqual(client.datagrams, []);
+    assert.deepEqual(plane.counts.dropped, { datagrams: 1, streams: 1 });
+    assert.equal(clock.pending, 0);
+  });
+
+  test("means it again: what comes before that is known is its own [LB-S72]", async () => {
+    const { plane, client, relay, done } = await ended();
+    await relay.uni(subgroup(5, 3), true);
+    await settle();
+    plane.deliver(client.session, 2n, "a").attach(relay.session, 5n);
+    done();
+    assert.deepEqual((await client.received()).bytes, subgroup(2, 3));
+  });
+
+  test("means another when nothing can be late any more: what came before that is known is the other's [LB-S72]", async () => {
+    const { plane, client, relay, done, clock } = await ended();
+    clock.advance(2000);
+    await relay.uni(subgroup(5, 3), true);
+    await settle();
+    plane.deliver(client.session, 2n, "b").attach(relay.session, 5n);
+    done();
+    assert.deepEqual((await client.received()).bytes, subgroup(2, 3));
+  });
+
+  test("means another while streams of the first are waited for: each goes where its alias points now [LB-PDATA-14]", async () => {
+    const { plane, client, relay } = await dataPlaneBed();
+    plane.deliver(client.session, 1n, "a").attach(relay.session, 5n);
+    const running = await relay.uni(subgroup(5, 3));
+    const arriving = await client.stream();
+    plane.deliver(client.session, 2n, "b").attach(relay.session, 5n);
+    await relay.uni(subgroup(5, 0), true);
+    assert.deepEqual((await client.received()).bytes, subgroup(2, 0));
+    await running.end();
+    assert.deepEqual(await readToEnd(arriving), { bytes: subgroup(1, 3), end: "FIN" });
+    assert.equal(plane.counts.streams.toClient, 2);
+  });
+});
