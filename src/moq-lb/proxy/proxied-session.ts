@@ -47,8 +47,10 @@ import { overlapsElsewhere } from "./prefix-overlap.ts";
 import type { BackendTokens, ProxyLimits } from "./proxy-options.ts";
 import { RefusedRequest, refusalFor } from "./refused-request.ts";
 import type { Backend, BackendHandlers } from "./relays/backend.ts";
+import { noCredentials } from "./relays/failure.ts";
 import type { HealthView } from "./relays/health-view.ts";
 import type { Relays, SessionRelays } from "./relays/relays.ts";
+import { inTime } from "./waiting.ts";
 
 /** What all client sessions of a server share. */
 export interface ProxyContext {
@@ -469,10 +471,15 @@ export class ProxiedSession {
     const setup = await backend.session?.setup;
     const fault = parameterFault(parameters, setup?.maxFilterRanges ?? 0n);
     if (fault !== undefined) throw new RefusedRequest(fault);
-    const { backendTokens } = this.#proxy;
+    const { backendTokens, clock, limits } = this.#proxy;
     const requester = this.#backendRequester();
     const shown = requestCredentials(backendTokens, backend, requester, request, tokens);
-    return withTokens(parameters, await shown);
+    if (!isPromise(shown)) return withTokens(parameters, shown);
+    const { connectTimeout } = limits;
+    return withTokens(
+      parameters,
+      await inTime(clock, connectTimeout, Promise.resolve(shown), () => noCredentials()),
+    );
   };
 
   readonly #judgeUpdate: MappingContext["judgeUpdate"] = (mapping, parameters, tokens) => {

@@ -21,7 +21,14 @@ import {
 import type { BackendTokens, DialRelay, ProxyLimits } from "../proxy-options.ts";
 import { type Backend, BackendFailure, type BackendHandlers } from "./backend.ts";
 import { backendSetup, type ClientLimits } from "./backend-setup.ts";
-import { closeFailure, dialFailure, mismatch, refusesCredentials, unreachable } from "./failure.ts";
+import {
+  closeFailure,
+  dialFailure,
+  mismatch,
+  noCredentials,
+  refusesCredentials,
+  unreachable,
+} from "./failure.ts";
 import type { LocalState } from "./health-view.ts";
 
 /** What all sessions to relays share. */
@@ -128,10 +135,6 @@ export class BackendSession implements Backend {
 
   /** Opens the session. To be called once, or {@link fail} in its place. */
   open(): void {
-    const { clock, limits } = this.#context;
-    this.#cancelTimer = clock.after(limits.connectTimeout, () => {
-      this.fail(unreachable("the relay did not answer in time"));
-    });
     this.#connect().catch((cause) => {
       this.fail(cause instanceof BackendFailure ? cause : dialFailure(cause));
     });
@@ -146,11 +149,21 @@ export class BackendSession implements Backend {
     if (failure.code === "BACKEND_MISMATCH") this.#news.mismatched();
   }
 
+  /** What comes next has to come in time, or this is why there is no session. */
+  #limitTime(failure: BackendFailure): void {
+    const { clock, limits } = this.#context;
+    this.#cancelTimer();
+    this.#cancelTimer = clock.after(limits.connectTimeout, () => this.fail(failure));
+  }
+
   async #connect(): Promise<void> {
     const { dial } = this.#context;
     const { draft } = this.#client;
+    // Whoever is slow to give a token says nothing of the relay.
+    this.#limitTime(noCredentials());
     const credentials = await this.#credentials();
     if (this.#isOver) return;
+    this.#limitTime(unreachable("the relay did not answer in time"));
     const { bearerToken } = credentials;
     const { signal } = this.#dialling;
     const transport = await dial(this.uri, {
@@ -167,8 +180,7 @@ export class BackendSession implements Backend {
     try {
       return await sessionCredentials(backendTokens, this, this.#client.requester);
     } catch (cause) {
-      const message = "there are no credentials for the relay";
-      throw new BackendFailure("BACKEND_CREDENTIALS", message, { cause });
+      throw noCredentials({ cause });
     }
   }
 
@@ -242,6 +254,8 @@ export class BackendSession implements Backend {
   #closeIdle(): void {
     if (this.#isOver || this.#isBusy) return;
     this.#wasIdle = true;
+    // No request is to be made on it any more, although it ends only when its transport does.
+    this.#isLeaving = true;
     this.#running?.close();
   }
 

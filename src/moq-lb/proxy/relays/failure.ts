@@ -61,6 +61,11 @@ export function mismatch(options?: ErrorOptions): BackendFailure {
   return new BackendFailure("BACKEND_MISMATCH", message, options);
 }
 
+export function noCredentials(options?: ErrorOptions): BackendFailure {
+  const message = "there are no credentials for the relay";
+  return new BackendFailure("BACKEND_CREDENTIALS", message, options);
+}
+
 function unauthorized(options?: ErrorOptions): BackendFailure {
   const message = "the relay refuses the credentials";
   return new BackendFailure("BACKEND_UNAUTHORIZED", message, options);

@@ -311,6 +311,26 @@ describe("tokens of the client", () => {
     }
   });
 
+  test("that do not come in time for a request refuse it, and its relay serves the others [LB-HEALTH-5] [LB-A9]", async () => {
+    const bed = new ProxyBed({
+      limits: { connectTimeout: 3000 },
+      proxy: {
+        backendTokens: {
+          delegate: ({ request }) =>
+            request?.type === "SUBSCRIBE" ? new Promise<undefined>(() => {}) : undefined,
+        },
+      },
+    });
+    for (const type of ["SUBSCRIBE", "FETCH"] as const) {
+      const asked = await bed.client.ask(requestFor(type, "live-a"));
+      await bed.pass(3000);
+      const isLate = type === "SUBSCRIBE";
+      assert.equal(asked.error, isLate ? requestErrorCodes.INTERNAL_ERROR : undefined, type);
+      assert.equal(bed.relay().of(type).length, isLate ? 0 : 1);
+    }
+    assert.equal(bed.proxied.mappings.size, 1);
+  });
+
   test("that make a message too long for its stream refuse the request only [LB-S58]", async () => {
     const tokenValue = new Uint8Array(65_400);
     const bed = new ProxyBed({

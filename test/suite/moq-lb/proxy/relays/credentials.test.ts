@@ -19,7 +19,7 @@ import {
   generateSigningKey,
   type SigningKey,
 } from "../../../../../src/snapshot/mod.ts";
-import { settle } from "../../../../support/settle.ts";
+import { pass, settle } from "../../../../support/settle.ts";
 import { fields, now, request } from "../../../routing/fixtures.ts";
 import { assertFails, opened, RelayBed, ridOf, uriOf } from "./support.ts";
 
@@ -139,6 +139,33 @@ describe("tokens for relays, delegated", () => {
       assert.equal(bed.dialled.length, 0);
       assert.deepEqual(bed.states, []);
     }
+  });
+
+  test("that do not come in time keep the client from its relay, and say nothing of the relay [LB-HEALTH-5] [LB-A9]", async () => {
+    const delegate = () => new Promise<undefined>(() => {});
+    const bed = new RelayBed({ backendTokens: { delegate }, limits: { connectTimeout: 3000 } });
+    const backend = bed.client({ requester }).open("r1");
+    await pass(bed.clock, 3000, 500);
+    await assertFails(backend, "BACKEND_CREDENTIALS");
+    assert.equal(bed.dialled.length, 0);
+    assert.deepEqual(bed.states, []);
+    assert.equal(bed.clock.pending, 0);
+  });
+
+  test("that come late leave the relay its time [LB-S46]", async () => {
+    const { promise, resolve } = Promise.withResolvers<AuthorizationToken>();
+    const limits = { connectTimeout: 3000 };
+    const bed = new RelayBed({ backendTokens: { delegate: () => promise }, limits });
+    bed.answer = { silent: true };
+    const backend = bed.client({ requester }).open("r1");
+    await pass(bed.clock, 2900, 100);
+    resolve(token("late"));
+    await pass(bed.clock, 2900, 100);
+    assert.equal(backend.isOver, false);
+    assert.deepEqual(bed.states, []);
+    await pass(bed.clock, 200, 100);
+    await assertFails(backend, "BACKEND_UNREACHABLE");
+    assert.deepEqual(bed.states, [["r1", "unhealthy"]]);
   });
 
   test("a client that leaves meanwhile has nothing dialled for it", async () => {

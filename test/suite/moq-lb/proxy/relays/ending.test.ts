@@ -234,6 +234,22 @@ describe("a session to a relay without requests", () => {
     assert.equal(bed.clock.pending, 0);
   });
 
+  test("takes no request from when it is closed on: the next one opens another [LB-PSETUP-6]", async () => {
+    const bed = new RelayBed({ limits: { backendIdleTimeout: 2000 } });
+    const client = bed.client();
+    const backend = client.open("r1");
+    (await subscribe(bed, backend)).request.cancel();
+    await settle();
+    bed.clock.advance(2000);
+    // Its transport has not told yet that it is over.
+    assert.equal(backend.isOver, false);
+    const next = client.open("r1");
+    assert.notEqual(next, backend);
+    await subscribe(bed, next);
+    assert.equal(backend.isOver, true);
+    assert.deepEqual(bed.states, []);
+  });
+
   test("is kept by a request that comes meanwhile, and counts anew after it", async () => {
     const bed = new RelayBed({ limits: { backendIdleTimeout: 2000 } });
     const client = bed.client();
