@@ -19,10 +19,11 @@ export interface ReportChannel {
   /**
    * Hands a signed report over.
    *
+   * @param isNews whether it tells of something that just happened, which no other report has
    * @returns what the agent answered, where the channel has answers
    * @throws {ReportError}
    */
-  send(jws: string): Promise<ReceiptClaims | undefined>;
+  send(jws: string, isNews: boolean): Promise<ReceiptClaims | undefined>;
 }
 
 /** Milliseconds that the agent has to answer in. */
@@ -109,7 +110,8 @@ export interface StoreChannelOptions {
  * writes no answer.
  *
  * All isolates of an edge worker are one instance and have one place in the store, which takes few
- * writes: whoever comes first speaks for all of them.
+ * writes: whoever comes first speaks for all of them. News is written whoever came first, be it the
+ * process that this one has replaced.
  *
  * @throws {ReportError} `INVALID_CONFIGURATION`: the store is read-only
  */
@@ -120,14 +122,17 @@ export function storeChannel(options: StoreChannelOptions): ReportChannel {
     throw new ReportError("INVALID_CONFIGURATION", "the store of reports cannot be written to");
   }
   let own: string | undefined;
+  const hasFreshOfAnother = async () => {
+    const present = await storedReport(store, instanceId).catch(() => undefined);
+    const at = present === undefined || present === own ? undefined : claimedTime(present);
+    const age = at === undefined ? undefined : now() - at;
+    return age !== undefined && age >= 0 && age < freshFor;
+  };
   return {
     kind: "store",
-    async send(jws) {
+    async send(jws, isNews) {
       try {
-        const present = await storedReport(store, instanceId).catch(() => undefined);
-        const at = present === undefined || present === own ? undefined : claimedTime(present);
-        const age = at === undefined ? undefined : now() - at;
-        if (age !== undefined && age >= 0 && age < freshFor) return undefined;
+        if (!isNews && (await hasFreshOfAnother())) return undefined;
         await store.set?.(key, utf8(jws));
         own = jws;
       } catch (cause) {

@@ -267,6 +267,7 @@ export function claimedTime(jws: string): number | undefined {
 export function fittingViews(views: readonly HealthView[]): readonly HealthView[] {
   const ordered = views
     .filter(({ rid }) => ridPattern.test(rid))
+    .map(inWholeMilliseconds)
     .sort(
       (a, b) => Number(b.state === "unhealthy") - Number(a.state === "unhealthy") || b.at - a.at,
     );
@@ -284,8 +285,14 @@ export function fittingViews(views: readonly HealthView[]): readonly HealthView[
 export function fittingMismatches(mismatches: readonly Mismatch[]): readonly Mismatch[] {
   return mismatches
     .filter(({ rid }) => ridPattern.test(rid) && rid.length <= longestMismatch)
+    .map(inWholeMilliseconds)
     .sort((a, b) => b.at - a.at)
     .slice(0, maximumMismatches);
+}
+
+/** As reports have times; clocks that neither jump nor stand still count fractions. */
+function inWholeMilliseconds<T extends { readonly at: number }>(event: T): T {
+  return { ...event, at: Math.round(event.at) };
 }
 
 /** Digits of an RID in a mismatch, so that all of them take less than 2 KiB. */

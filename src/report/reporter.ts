@@ -158,11 +158,11 @@ class InstanceReporter implements Reporter {
     const schedule = this.#schedule;
     if (schedule === undefined || schedule.soon !== undefined) return;
     const report = async () => {
-      // What is under way was made before the change.
-      await this.#sending;
+      // What is under way was made before the change, or leaves the store to another's report.
+      while (this.#sending !== undefined) await this.#sending;
       if (this.#schedule !== schedule) return;
       delete schedule.soon;
-      await this.reportNow();
+      await this.#send(true);
     };
     schedule.soon = this.#timers.setTimeout(() => void report(), gatheringTime);
   }
@@ -178,9 +178,9 @@ class InstanceReporter implements Reporter {
     return this.#send();
   }
 
-  #send(): Promise<ReportEvent> {
+  #send(isNews = false): Promise<ReportEvent> {
     this.#sendingSince = this.#now();
-    const sending = this.#report().finally(() => {
+    const sending = this.#report(isNews).finally(() => {
       if (this.#sending === sending) this.#sending = undefined;
     });
     this.#sending = sending;
@@ -199,7 +199,7 @@ class InstanceReporter implements Reporter {
     return interval * Math.min(2 ** this.#failures, longestPause) * (0.9 + 0.2 * random());
   }
 
-  async #report(): Promise<ReportEvent> {
+  async #report(isNews: boolean): Promise<ReportEvent> {
     const at = Math.round(this.#now());
     const sequence = ++this.#sequence;
     let receipt: ReceiptClaims | undefined;
@@ -207,6 +207,7 @@ class InstanceReporter implements Reporter {
     try {
       receipt = await this.#channel.send(
         await signReport(this.#make(sequence, at), this.#options.key),
+        isNews,
       );
     } catch (cause) {
       error = asReportError(cause);

@@ -126,6 +126,42 @@ describe("a reporter", () => {
     await reporter.stop();
   });
 
+  test("gives the times of what it sees in whole milliseconds, though its clock counts fractions [LB-HEALTH-9] [LB-PSETUP-12]", async () => {
+    const { reporter, sent } = await bench({
+      now: () => T0 + 0.75,
+      health: () => [{ rid: "7231", state: "unhealthy", at: T0 + 0.4 }],
+      mismatches: () => [{ rid: "7232", at: T0 + 0.6 }],
+    });
+    assert.equal((await reporter.reportNow()).error, undefined);
+    const { at, health, mismatches } = await sent(0);
+    assert.equal(at, T0 + 1);
+    assert.deepEqual(health, [{ rid: "7231", state: "unhealthy", at: T0 }]);
+    assert.deepEqual(mismatches, [{ rid: "7232", at: T0 + 1 }]);
+  });
+
+  test("follows a report under way with one of what happened meanwhile [LB-HEALTH-9]", async () => {
+    const health: { rid: string; state: "unhealthy"; at: number }[] = [];
+    const { reporter, timers, calls, sent, answerWith, agentKey } = await bench({
+      health: () => health,
+    });
+    const answer = Promise.withResolvers<void>();
+    answerWith(async (jws) => {
+      await answer.promise;
+      return receiptFor(jws, agentKey);
+    });
+    reporter.start();
+    while (calls.length < 1) await new Promise((resolve) => setTimeout(resolve, 1));
+    health.push({ rid: "7231", state: "unhealthy", at: T0 });
+    reporter.reportSoon();
+    timers.fire();
+    assert.equal(calls.length, 1);
+    answer.resolve();
+    while (calls.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.deepEqual((await sent(0)).health, []);
+    assert.deepEqual((await sent(1)).health, health);
+    await reporter.stop();
+  });
+
   test("posts a signed report of version, age and decisions [LB-CONF-24] [LB-CONF-25]", async () => {
     const tally = createTally();
     for (const outcome of ["REDIRECT", "REDIRECT", "UNAUTHORIZED", "example.com"]) {
@@ -352,6 +388,22 @@ describe("reports through the store", () => {
     clock.now += 10_000;
     for (const { reporter } of isolates) await reporter.reportIfDue();
     assert.equal(puts(), 2);
+  });
+
+  test("tell news although the report of a process before is young [LB-HEALTH-9]", async () => {
+    const store = memoryStore();
+    const before = await bench({ ...inStore, store });
+    await before.reporter.reportNow();
+    const health = [{ rid: "7231", state: "unhealthy" as const, at: T0 + 1 }];
+    const after = await bench({ ...inStore, store, now: () => T0 + 2, health: () => health });
+    after.reporter.start();
+    after.reporter.reportSoon();
+    after.timers.fire();
+    while (after.events.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    const jws = new TextDecoder().decode(await store.get("moq-lb:report:edge-1"));
+    const report = await openReport(jws, () => after.key.publicKey);
+    assert.deepEqual([report.startedAt, report.health], [T0 + 2, health]);
+    await after.reporter.stop();
   });
 
   test("fail where the store fails, and cannot go to one that is read-only", async () => {
