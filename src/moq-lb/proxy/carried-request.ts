@@ -31,7 +31,7 @@ import {
 } from "../../session/mod.ts";
 import { FetchObjects, SubscriptionObjects } from "./carried-objects.ts";
 import { Lane } from "./lane.ts";
-import { follow, followOwn, UpdateAnswers } from "./leg.ts";
+import { follow, followOwn, mostUpdates, UpdateAnswers } from "./leg.ts";
 import type { KeptMapping, Mobility, Reissue } from "./mapping.ts";
 import type { MappingContext } from "./mapping-context.ts";
 import { asksForFill, movesToReserved, withTokens } from "./parameters.ts";
@@ -103,7 +103,11 @@ export class CarriedRequest implements KeptMapping {
     this.forwardedAs = this.#forwarded.promise;
     this.#release = backend.use();
     follow(request, {
-      onNews: (news, tokens) => this.#lane.run(() => this.#requesterSays(news, tokens)),
+      onNews: (news, tokens) => {
+        if (this.#hasRoomFor(news, this.#toIncoming)) {
+          this.#lane.run(() => this.#requesterSays(news, tokens));
+        }
+      },
       onFinish: () => this.#lane.run(() => this.#outgoing?.finish()),
       onGoaway: (goaway) => this.#lane.run(() => this.#goaway(goaway, "incoming")),
       onEnd: (end) => this.#guard(() => this.#incomingEnded(end)),
@@ -295,9 +299,18 @@ export class CarriedRequest implements KeptMapping {
   #responderSays(news: RequestNews, tokens: readonly TokenValue[]): void {
     if (this.#isEnding) return;
     if (news.type === "REQUEST_UPDATE") {
+      if (!this.#hasRoomFor(news, this.#toOutgoing)) return;
       this.#lane.run(() => this.#update(news, tokens, "outgoing", this.#incoming));
     } else if (news.type === "PUBLISH_DONE") this.#done(news, this.#incoming);
     else this.#say(this.#incoming, news);
+  }
+
+  /** Ends the request where its peer sends more updates than are kept (LB-SEC-33). */
+  #hasRoomFor(news: RequestNews, answers: UpdateAnswers): boolean {
+    if (news.type !== "REQUEST_UPDATE") return true;
+    if (answers.waiting + this.#lane.waiting < mostUpdates) return true;
+    this.end("EXCESSIVE_LOAD");
+    return false;
   }
 
   /** Brings an update that came on `leg` to the other one, and its answer back. */

@@ -10,15 +10,26 @@ import { isPromise } from "../../hook.ts";
 export class Lane {
   readonly #onFault: (error: unknown) => void;
   #last: Promise<void> | undefined;
+  #waiting = 0;
 
   /** @param onFault told of what a task throws; the tasks after it are done all the same */
   constructor(onFault: (error: unknown) => void) {
     this.#onFault = onFault;
   }
 
+  /** Things that have not begun. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   run(task: () => unknown): void {
     if (this.#last !== undefined) {
-      this.#waitFor(this.#last.then(task));
+      this.#waiting++;
+      const done = this.#last.then(() => {
+        this.#waiting--;
+        return task();
+      });
+      this.#waitFor(done);
       return;
     }
     try {

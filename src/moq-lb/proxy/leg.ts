@@ -48,6 +48,18 @@ export function followOwn(
 }
 
 /**
+ * Updates of one request, by one end, that may be unanswered: each is kept until its answer is there,
+ * and a relay need not give any (LB-SEC-33). It is what peers are promised at most.
+ */
+export const mostUpdates = 64;
+
+/** MAX_REQUEST_UPDATES to promise where that much would be kept; 0 is no limit there (LB-S55). */
+export function promisedUpdates(kept: bigint): bigint {
+  const most = BigInt(mostUpdates);
+  return kept === 0n || kept > most ? most : kept;
+}
+
+/**
  * The answers to the updates of one requester. They go out in the order of its updates, wherever
  * they come from: some are given by the other leg, some here.
  */
@@ -57,6 +69,11 @@ export class UpdateAnswers {
 
   constructor(send: (answer: RequestOk | RequestError) => void) {
     this.#send = send;
+  }
+
+  /** Updates whose answers are still to go out. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   /** An update has come. @returns gives its answer */

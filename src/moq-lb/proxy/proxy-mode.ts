@@ -18,6 +18,7 @@ import { defaultRetryAfter, type RedirectorOptions } from "../redirector-options
 import { checkedLimits } from "./check-options.ts";
 import { addCounts, noCounts } from "./data/counts.ts";
 import type { DataCounts } from "./data/delivery.ts";
+import { promisedUpdates } from "./leg.ts";
 import type { MoveEvent } from "./moving/mover.ts";
 import { type Placed, ProxiedSession, type ProxyContext } from "./proxied-session.ts";
 import type { ProxyLimits, ProxyOptions } from "./proxy-options.ts";
@@ -159,7 +160,7 @@ export class ProxyMode implements Mode {
     const { maxRequestUpdates, maxFilterRanges } = this.#capabilities;
     return [
       { type: "MAX_FILTER_RANGES", value: maxFilterRanges },
-      { type: "MAX_REQUEST_UPDATES", value: maxRequestUpdates },
+      { type: "MAX_REQUEST_UPDATES", value: promisedUpdates(maxRequestUpdates) },
     ];
   }
 

@@ -38,7 +38,7 @@ import type { EndCause } from "../carried-request.ts";
 import type { Delivery } from "../data/delivery.ts";
 import { standalone } from "../joining.ts";
 import { Lane } from "../lane.ts";
-import { follow, followOwn, UpdateAnswers } from "../leg.ts";
+import { follow, followOwn, mostUpdates, UpdateAnswers } from "../leg.ts";
 import type { Mapping, Mobility, Reissue } from "../mapping.ts";
 import type { MappingContext } from "../mapping-context.ts";
 import { asksForFill, subscriberPriority } from "../parameters.ts";
@@ -127,7 +127,11 @@ export class ClientSubscription implements Mapping {
       request.tokens,
     );
     follow(request, {
-      onNews: (news, tokens) => this.#lane.run(() => this.#clientSays(news, tokens)),
+      onNews: (news, tokens) => {
+        // More than are kept (LB-SEC-33).
+        if (this.#updates.waiting + this.#lane.waiting >= mostUpdates) this.end("EXCESSIVE_LOAD");
+        else this.#lane.run(() => this.#clientSays(news, tokens));
+      },
       onFinish: () => this.#lane.run(() => this.#clientFinished()),
       onGoaway: (goaway) => this.#lane.run(() => this.#clientLeaves(goaway)),
       onEnd: (end) => this.#clientEnded(end),

@@ -93,6 +93,11 @@ export class SubscriptionUpdates {
     return this.#tokens;
   }
 
+  /** Updates whose answers are still to go out. */
+  get waiting(): number {
+    return this.#subscription.answers.waiting;
+  }
+
   /** The client updates its subscription: judged first, for it may not widen what it may (LB-S124). */
   async receive(
     { requestId, parameters }: MessageOf<"REQUEST_UPDATE">,

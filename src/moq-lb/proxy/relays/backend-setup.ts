@@ -8,6 +8,7 @@
 import type { Draft, PeerSetup, SetupOption } from "../../../moqt/mod.ts";
 import type { TransportKind } from "../../../transport/transport.ts";
 import type { SessionCredentials } from "../backend-credentials.ts";
+import { promisedUpdates } from "../leg.ts";
 
 /** What a client has said that it can take; its relays are held to it. */
 export type ClientLimits = Pick<PeerSetup, "maxRequestUpdates" | "maxFilterRanges">;
@@ -40,7 +41,7 @@ export function backendSetup(parts: BackendSetupParts): SetupOption[] {
   if (hasLimits(draft)) {
     const { maxFilterRanges, maxRequestUpdates } = client;
     options.push({ type: "MAX_FILTER_RANGES", value: maxFilterRanges });
-    options.push({ type: "MAX_REQUEST_UPDATES", value: maxRequestUpdates });
+    options.push({ type: "MAX_REQUEST_UPDATES", value: promisedUpdates(maxRequestUpdates) });
   }
   const { tokens, bearerToken } = credentials;
   for (const { tokenType, tokenValue } of tokens) {

@@ -44,7 +44,8 @@ export class CapabilitiesError extends YardmasterError {
 /**
  * What can be promised for the relays that routes of `snapshot` name, by their `attributes.moqt`
  * and by what they have said in earlier SETUPs; the tighter of both counts. A relay that nothing is
- * known of is taken to speak every draft, to take any number of updates, and no Range Filter.
+ * known of is taken to speak every draft, and to keep the least: one update at a time, and no Range
+ * Filter.
  *
  * @param learned by RID in lower-case hexadecimal
  * @throws CapabilitiesError
@@ -69,11 +70,11 @@ export function poolCapabilities(
   let maxFilterRanges: bigint | undefined;
   for (const { ridName, capabilities } of pool.relays) {
     const limits = learned?.get(ridName);
-    const { maxRequestUpdates: updates = 0, maxFilterRanges: ranges } = capabilities;
-    maxRequestUpdates = fewerUpdates(maxRequestUpdates, BigInt(updates));
-    if (limits !== undefined) {
-      maxRequestUpdates = fewerUpdates(maxRequestUpdates, limits.maxRequestUpdates);
+    const { maxRequestUpdates: updates, maxFilterRanges: ranges } = capabilities;
+    for (const known of [updates, limits?.maxRequestUpdates]) {
+      if (known !== undefined) maxRequestUpdates = fewerUpdates(maxRequestUpdates, BigInt(known));
     }
+    if (updates === undefined && limits === undefined) maxRequestUpdates = 1n;
     const configured = ranges === undefined ? undefined : BigInt(ranges);
     const of = least(configured, limits?.maxFilterRanges) ?? 0n;
     maxFilterRanges = least(maxFilterRanges, of);

@@ -3,6 +3,7 @@ import { describe, test } from "#test";
 import { utf8 } from "../../../../src/bytes.ts";
 import {
   type Draft,
+  drafts,
   type JoiningFetch,
   type MessageParameter,
   type NewRequest,
@@ -151,6 +152,37 @@ describe("prefixes that overlap", () => {
     await bed.client.ask(requestFor("SUBSCRIBE_NAMESPACE", "live"));
     assert.equal(bed.relay("r2").of("SUBSCRIBE_NAMESPACE").length, 1);
   });
+});
+
+describe("updates of one request", () => {
+  for (const draft of drafts) {
+    test(`draft ${draft}: that nobody answers are kept up to a number, then the request ends [LB-SEC-33] [LB-PSETUP-19]`, async () => {
+      for (const type of ["SUBSCRIBE", "SUBSCRIBE_NAMESPACE", "PUBLISH"] as const) {
+        // A PUBLISH is updated by its subscriber, which is the relay here.
+        const bed = new ProxyBed({ draft });
+        const asked = await bed.client.ask(requestFor(type, "live-v", draft));
+        const other = await bed.client.ask(requestFor("PUBLISH_NAMESPACE", "live", draft));
+        const served = bed.relay().only(type);
+        served.send(grantOf(type));
+        await settle();
+        const updating = type === "PUBLISH" ? served : asked.request;
+        for (let count = 0; count < 64; count++) updating.update([]).catch(() => {});
+        await settle();
+        assert.equal(asked.request.isOver, false, type);
+        if (type === "PUBLISH" && draft > 18) {
+          // A relay has been told.
+          assert.throws(() => updating.update([]), { code: "UPDATE_LIMIT" });
+          continue;
+        }
+        updating.update([]).catch(() => {});
+        await bed.pass(100);
+        assert.equal(bed.proxied.mappings.size, 1, type);
+        assert.equal(other.request.isOver, false);
+        assert.deepEqual([bed.client.session.isOver, bed.relay().session.isOver], [false, false]);
+        assert.deepEqual(bed.faults, []);
+      }
+    });
+  }
 });
 
 const joining = (joiningRequestId: bigint): NewRequest =>

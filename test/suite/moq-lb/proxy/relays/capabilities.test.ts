@@ -74,7 +74,7 @@ describe("what a balancer promises for its pool", () => {
     assertRefused(snapshot({ r1: { drafts: [99] } }), "NO_COMMON_DRAFT");
   });
 
-  test("the fewest updates of any relay, where 0 and silence are no limit [LB-PSETUP-4] [LB-S55]", () => {
+  test("the fewest updates of any relay, where 0 is no limit, and one of a relay that nothing is known of [LB-PSETUP-4] [LB-S55] [LB-S56]", () => {
     const of = (...limits: (number | undefined)[]) =>
       poolCapabilities(
         snapshot(
@@ -86,11 +86,12 @@ describe("what a balancer promises for its pool", () => {
           ),
         ),
       ).maxRequestUpdates;
-    assert.equal(of(4, 8), 4n);
+    assert.equal(of(4, 8, 9), 4n);
     assert.equal(of(8, 0, 4), 4n);
     assert.equal(of(0, 0, 0), 0n);
-    assert.equal(of(undefined, 7), 7n);
-    assert.equal(of(), 0n);
+    assert.equal(of(undefined, 7, 7), 1n);
+    assert.equal(of(7, 0, 0), 7n);
+    assert.equal(of(), 1n);
   });
 
   test("the fewest filter ranges of any relay, where 0 and silence are none [LB-PSETUP-4] [LB-S55]", () => {
@@ -144,10 +145,11 @@ describe("what relays are found to speak", () => {
   test("the limits of a relay's SETUP are remembered for later clients [LB-PSETUP-4] [LB-S56]", async () => {
     const bed = new RelayBed();
     bed.answer = { setupOptions: limits(4n, 8n) };
-    await opened(bed.client().open("r1"));
+    const relays = ["r1", "r2", "r3"];
+    for (const relay of relays) await opened(bed.client().open(relay));
     assert.deepEqual(
       [...bed.relays.learned],
-      [[ridOf("r1"), { maxRequestUpdates: 4n, maxFilterRanges: 8n }]],
+      relays.map((relay) => [ridOf(relay), { maxRequestUpdates: 4n, maxFilterRanges: 8n }]),
     );
     const { maxRequestUpdates } = poolCapabilities(bed.holder.active.snapshot, bed.relays.learned);
     assert.equal(maxRequestUpdates, 4n);
