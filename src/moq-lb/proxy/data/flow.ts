@@ -72,10 +72,17 @@ export class Flow implements ObjectStream {
   readonly #publisherPriority: number | undefined;
   readonly #onOver: (flow: Flow) => void;
   #branches: readonly Branch[];
-  /** A stream is "opening" until its header is written: up to then it can still be held. */
+  /**
+   * A stream is "opening" until its header is written: up to then it can still be held, and nobody
+   * has been told of its group.
+   */
   #state: "held" | "opening" | "running" | "over" = "held";
   /** What follows the first chunk; `null`: FIN; `undefined`: not there yet. */
   #second: Uint8Array | null | undefined;
+  /** Reads the first chunk, and the second one: kept where it is held once more before its start. */
+  #reading: { readonly first: Promise<Uint8Array>; second?: Promise<void> } | undefined;
+  /** Whether a pump is at work, which goes on where it was held for a moment only. */
+  #isPumping = false;
 
   /**
    * Does nothing before {@link reconsider}.
@@ -182,8 +189,8 @@ export class Flow implements ObjectStream {
       branch.opening ??= this.#open(branch);
       await branch.opening;
     }
-    // Held again, over, or begun by a later call.
-    if (this.#state === "opening") await this.#pump();
+    // Held again, over, or begun by another call.
+    if (this.#state === "opening" && !this.#isPumping) await this.#pump();
   }
 
   async #open(branch: Branch): Promise<void> {
@@ -205,15 +212,23 @@ export class Flow implements ObjectStream {
 
   /** Never rejects. */
   async #pump(): Promise<void> {
-    this.#state = "running";
+    this.#isPumping = true;
     try {
       // The session has read it to see what the stream is: it is there, and has the whole header.
-      const first = (await this.#stream.read(chunkSize)) as Uint8Array;
+      this.#reading ??= { first: this.#stream.read(chunkSize) as Promise<Uint8Array> };
+      const first = await this.#reading.first;
       if (this.#isOver) return;
-      const second = this.#readSecond();
+      this.#reading.second ??= this.#readSecond();
+      const { second } = this.#reading;
       // A FIN that has come already goes along: most streams of small objects are one write.
       await undefined;
       if (this.#isOver) return;
+      if (this.#state === "held") {
+        this.#isPumping = false;
+        return;
+      }
+      this.#state = "running";
+      this.#reading = undefined;
       this.#tellOfStart();
       let fin = this.#second === null;
       await this.#write(first, fin, true);

@@ -133,6 +133,28 @@ describe("a gate", () => {
     assert.deepEqual(await readToEnd(arriving), { bytes: subgroup(9, 7), end: "FIN" });
   });
 
+  test("that holds again at any moment lets nothing by that nobody was told of [LB-PMOVE-8] [LB-S93]", async () => {
+    for (let turns = 0; turns < 60; turns++) {
+      const { plane, client, old, delivery, gate, source } = await movingBed();
+      gate.later = "hold";
+      await old.uni(subgroup(5, 7), true);
+      await settle();
+      gate.later = "forward";
+      source.reconsider();
+      for (let turn = 0; turn < turns; turn++) await undefined;
+      gate.later = "hold";
+      source.reconsider();
+      const isTold = delivery.largestGroup === 7n;
+      await settle();
+      assert.equal(delivery.largestGroup === 7n, isTold, `after ${turns} turns`);
+      assert.equal(plane.counts.streams.toClient, isTold ? 1 : 0);
+      gate.later = "forward";
+      source.reconsider();
+      assert.deepEqual(await client.received(), { bytes: subgroup(9, 7), end: "FIN" });
+      assert.equal(plane.counts.streams.toClient, 1);
+    }
+  });
+
   test("still holds a stream that waits to be opened [LB-PMOVE-8]", async () => {
     const { plane, client, relay } = await dataPlaneBed({ client: { uniStreams: 2 } });
     const gate = new Gate();
