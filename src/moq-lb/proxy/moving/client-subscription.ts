@@ -184,10 +184,12 @@ export class ClientSubscription implements Mapping {
     if (this.#isOver || this.#isEnding || this.#isDone) return "complete";
     if (this.#hasWholeRange && !this.#backend.isOver) return "complete";
     this.#isMoving = true;
+    const unuse = to.use();
     let result: Reissue;
     try {
       result = await this.#move(to, deadline);
     } finally {
+      unuse();
       this.#isMoving = false;
     }
     return this.#staysBehind(result) ? "complete" : result;
@@ -231,8 +233,10 @@ export class ClientSubscription implements Mapping {
 
   async #open(): Promise<void> {
     const { message } = this;
+    const backend = this.#backend;
+    // It is not to be closed as idle before its leg is made.
+    const unuse = backend.use();
     try {
-      const backend = this.#backend;
       const session = await backend.opened;
       const { tokens } = this.#incoming;
       const parameters = await this.#context.parametersFor(
@@ -258,6 +262,8 @@ export class ClientSubscription implements Mapping {
       this.#isEnding = true;
       if (!this.#incoming.isOver) this.#incoming.refuse(this.#context.failureOf(error));
       this.#finish();
+    } finally {
+      unuse();
     }
   }
 

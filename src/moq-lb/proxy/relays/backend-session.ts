@@ -22,6 +22,7 @@ import type { BackendTokens, DialRelay, ProxyLimits } from "../proxy-options.ts"
 import { type Backend, BackendFailure, type BackendHandlers } from "./backend.ts";
 import { backendSetup, type ClientLimits } from "./backend-setup.ts";
 import {
+  blamesUs,
   closeFailure,
   dialFailure,
   mismatch,
@@ -60,6 +61,8 @@ export interface BackendNews {
   opened(setup: PeerSetup): void;
   /** Comes once, whatever the end. */
   over(): void;
+  /** Whether another session to the relay is open. */
+  servesOthers(): boolean;
 }
 
 export class BackendSession implements Backend {
@@ -267,7 +270,11 @@ export class BackendSession implements Backend {
     }
     const wasExpected = this.#isLeaving || this.#wasIdle || (close.by === "idle" && !wasBusy);
     this.#end(undefined);
-    if (!wasExpected && speaksAgainstRelay(close)) this.#news.noteHealth("unhealthy");
+    // What a client sends goes on as it is, and may have been too much for the relay.
+    const isOthersFault = blamesUs(close) && this.#news.servesOthers();
+    if (!wasExpected && !isOthersFault && speaksAgainstRelay(close)) {
+      this.#news.noteHealth("unhealthy");
+    }
     this.#client.handlers.onClosed({ close, isAbrupt: !wasExpected }, this);
   }
 

@@ -18,6 +18,20 @@ const aboutCredentials: ReadonlySet<bigint> = new Set([
   sessionErrorCodes.EXPIRED_AUTH_TOKEN,
 ]);
 
+/** What a client can bring a relay to end the session with, by what is carried for it. */
+const aboutConduct: ReadonlySet<bigint> = new Set([
+  sessionErrorCodes.PROTOCOL_VIOLATION,
+  sessionErrorCodes.INVALID_REQUEST_ID,
+  sessionErrorCodes.DUPLICATE_TRACK_ALIAS,
+  sessionErrorCodes.KEY_VALUE_FORMATTING_ERROR,
+  sessionErrorCodes.CONTROL_MESSAGE_TIMEOUT,
+  sessionErrorCodes.DATA_STREAM_TIMEOUT,
+  sessionErrorCodes.AUTH_TOKEN_CACHE_OVERFLOW,
+  sessionErrorCodes.DUPLICATE_AUTH_TOKEN_ALIAS,
+  sessionErrorCodes.UNKNOWN_AUTH_TOKEN_ALIAS,
+  sessionErrorCodes.TOO_MANY_REQUEST_UPDATES,
+]);
+
 /** Answers to a CONNECT request that are about the credentials of the client. */
 const refusedCredentials: ReadonlySet<number> = new Set([401, 403]);
 
@@ -50,6 +64,14 @@ export function closeFailure(close: SessionClose, options?: ErrorOptions): Backe
 /** Whether the relay ended the session for what it was shown of the client. */
 export function refusesCredentials(close: SessionClose): boolean {
   return saysRemote(close, aboutCredentials);
+}
+
+/**
+ * Whether the relay ended the session for what it got on it. That need not be the relay's fault: one
+ * client could take it from all others (LB-S76).
+ */
+export function blamesUs(close: SessionClose): boolean {
+  return saysRemote(close, aboutConduct);
 }
 
 export function unreachable(message: string, options?: ErrorOptions): BackendFailure {

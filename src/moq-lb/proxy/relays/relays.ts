@@ -98,6 +98,8 @@ class RelayPool implements Relays {
   readonly #onMismatch: RelaysOptions["onMismatch"];
   /** By RID. */
   readonly #misfits = new Map<string, Misfit>();
+  /** Sessions that are open, by RID. */
+  readonly #open = new Map<string, number>();
   readonly learned = new Map<string, RelayLimits>();
   count = 0;
 
@@ -127,12 +129,27 @@ class RelayPool implements Relays {
   /** A session to a relay, which nothing has begun to open. */
   make(rid: string, uri: string, client: BackendClient, over: () => void): BackendSession {
     const { draft } = client;
+    let isOpen = false;
     return new BackendSession(rid, uri, client, this.#context, {
       noteHealth: (state) => this.#health.note(rid, state),
       mismatched: () => this.#mismatched(rid, draft),
-      opened: (setup) => this.#opened(rid, draft, setup),
-      over,
+      opened: (setup) => {
+        isOpen = true;
+        this.#countOpen(rid, 1);
+        this.#opened(rid, draft, setup);
+      },
+      over: () => {
+        if (isOpen) this.#countOpen(rid, -1);
+        over();
+      },
+      servesOthers: () => this.#open.has(rid),
     });
+  }
+
+  #countOpen(rid: string, change: number): void {
+    const count = (this.#open.get(rid) ?? 0) + change;
+    if (count > 0) this.#open.set(rid, count);
+    else this.#open.delete(rid);
   }
 
   get #version(): number {

@@ -331,6 +331,33 @@ describe("tokens of the client", () => {
     assert.equal(bed.proxied.mappings.size, 1);
   });
 
+  test("that are waited for keep the session to the relay, idle as it is [LB-PSETUP-6]", async () => {
+    let give = () => {};
+    const waiting = new Promise<undefined>((resolve) => {
+      give = () => resolve(undefined);
+    });
+    const bed = new ProxyBed({
+      limits: { backendIdleTimeout: 1000 },
+      proxy: {
+        backendTokens: {
+          delegate: ({ request }) => (request?.type === "SUBSCRIBE" ? waiting : undefined),
+        },
+      },
+    });
+    const before = await bed.client.ask(requestFor("TRACK_STATUS", "live-a"));
+    bed.relay().only("TRACK_STATUS").send(grantOf("TRACK_STATUS"));
+    await settle();
+    assert.ok(before.answer);
+    await bed.client.ask(requestFor("SUBSCRIBE", "live-a"));
+    await bed.pass(2000);
+    give();
+    await settle();
+    bed.relay().only("SUBSCRIBE").send(grantOf("SUBSCRIBE"));
+    await settle();
+    assert.equal(bed.dialled.length, 1);
+    assert.equal(bed.proxied.mappings.size, 1);
+  });
+
   test("that make a message too long for its stream refuse the request only [LB-S58]", async () => {
     const tokenValue = new Uint8Array(65_400);
     const bed = new ProxyBed({

@@ -118,6 +118,36 @@ describe("a session to a relay that ends", () => {
     }
   });
 
+  test("for what a client has sent speaks against the relay only where it serves nobody else [LB-S76] [LB-HEALTH-5]", async () => {
+    for (const code of [
+      "PROTOCOL_VIOLATION",
+      "DUPLICATE_TRACK_ALIAS",
+      "DATA_STREAM_TIMEOUT",
+    ] as const) {
+      const bed = new RelayBed();
+      const clients = [bed.client(), bed.client()];
+      for (const client of clients) await subscribe(bed, client.open("r1"));
+      const [first, second] = bed.ends;
+      first?.session.close(code);
+      await settle();
+      assert.equal(clients[0]?.ends[0]?.isAbrupt, true);
+      assert.deepEqual(bed.states, []);
+      second?.session.close(code);
+      await settle();
+      assert.deepEqual(bed.states, [["r1", "unhealthy"]]);
+    }
+  });
+
+  test("as relays do that fail speaks against it, whoever else it serves [LB-HEALTH-5]", async () => {
+    for (const code of ["NO_ERROR", "INTERNAL_ERROR"] as const) {
+      const bed = new RelayBed();
+      for (const client of [bed.client(), bed.client()]) await subscribe(bed, client.open("r1"));
+      bed.end.session.close(code);
+      await settle();
+      assert.deepEqual(bed.states, [["r1", "unhealthy"]]);
+    }
+  });
+
   test("by silence while requests are open: the same [LB-HEALTH-5] [LB-A10]", async () => {
     const bed = new RelayBed();
     const client = bed.client();
