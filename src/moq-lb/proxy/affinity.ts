@@ -8,11 +8,14 @@ import { toHex } from "../../bytes.ts";
 import { formatName, type TrackNamespace } from "../../moqt/mod.ts";
 import { isEligible, matchRoute, routingTable } from "../../routing/mod.ts";
 import type { ActiveSnapshot, Route } from "../../snapshot/mod.ts";
-import { isRemapped, relayOf } from "./moving/displacement.ts";
+import { isRemappedFrom, relayOf } from "./moving/displacement.ts";
 
 interface Binding {
+  readonly name: string;
   readonly key: TrackNamespace;
   readonly rid: string;
+  /** The route that has last left it where it is. */
+  route: Route | undefined;
   /** Requests that are carried for the namespace. */
   requests: number;
 }
@@ -27,6 +30,8 @@ export class Affinities {
   readonly #maximum: number;
   /** Least recently used first. */
   readonly #bindings = new Map<string, Binding>();
+  /** Those of them that have requests. */
+  readonly #inUse = new Set<Binding>();
 
   /** @param maximum bindings that are remembered; the oldest without requests is forgotten first */
   constructor(maximum: number) {
@@ -39,48 +44,67 @@ export class Affinities {
 
   /** RID of the relay that `key` is bound to, if that may still take requests for it. */
   relayOf(key: TrackNamespace, active: ActiveSnapshot): string | undefined {
-    const name = formatName(key);
-    const binding = this.#bindings.get(name);
+    const binding = this.#bindings.get(formatName(key));
     if (binding === undefined) return undefined;
-    this.#bindings.delete(name);
-    const route = matchRoute(routingTable(active.snapshot), key);
-    if (route === undefined || !mayTake(binding.rid, route, active)) return undefined;
+    this.#forget(binding);
+    if (!outlasts(binding, active)) return undefined;
+    const { name, rid, route } = binding;
+    if (route === undefined || !mayTake(rid, route, active)) return undefined;
     this.#bindings.set(name, binding);
-    return binding.rid;
+    if (binding.requests > 0) this.#inUse.add(binding);
+    return rid;
   }
 
-  /** Binds `key` for a request that is placed. @returns says that the request is over */
-  bind(key: TrackNamespace, rid: string): () => void {
+  /** Binds `key` for a request that is placed by `active`. @returns says that the request is over */
+  bind(key: TrackNamespace, rid: string, active: ActiveSnapshot): () => void {
     const name = formatName(key);
     let binding = this.#bindings.get(name);
     if (binding?.rid !== rid) {
-      binding = { key, rid, requests: 0 };
+      if (binding !== undefined) this.#forget(binding);
+      const route = matchRoute(routingTable(active.snapshot), key);
+      binding = { name, key, rid, route, requests: 0 };
       this.#bindings.set(name, binding);
       this.#forgetOldest();
     }
     const bound = binding;
     bound.requests++;
+    this.#inUse.add(bound);
     return () => {
-      bound.requests--;
+      if (--bound.requests === 0) this.#inUse.delete(bound);
     };
   }
 
-  /** Another snapshot is in force: what it maps elsewhere is bound no more (LB-PAFF-2, LB-A5). */
-  rotated(previous: ActiveSnapshot | undefined, active: ActiveSnapshot): void {
-    if (previous === undefined) return;
-    for (const [name, binding] of this.#bindings) {
-      if (isRemapped(binding, previous, active)) this.#bindings.delete(name);
+  /**
+   * Another snapshot is in force: what it maps elsewhere is bound no more (LB-PAFF-2, LB-A5). Of a
+   * namespace without requests that is found out when it is asked for next: a session may have
+   * thousands of them, and all sessions hear of a snapshot in one turn (LB-SEC-33).
+   */
+  rotated(active: ActiveSnapshot): void {
+    for (const binding of this.#inUse) {
+      if (!outlasts(binding, active)) this.#forget(binding);
     }
+  }
+
+  #forget(binding: Binding): void {
+    this.#bindings.delete(binding.name);
+    this.#inUse.delete(binding);
   }
 
   #forgetOldest(): void {
     if (this.#bindings.size <= this.#maximum) return;
-    for (const [name, { requests }] of this.#bindings) {
-      if (requests > 0) continue;
-      this.#bindings.delete(name);
+    for (const binding of this.#bindings.values()) {
+      if (binding.requests > 0) continue;
+      this.#forget(binding);
       return;
     }
   }
+}
+
+/** Whether a binding is none that the tables since its last look have mapped elsewhere. */
+function outlasts(binding: Binding, active: ActiveSnapshot): boolean {
+  if (isRemappedFrom(binding.route, binding, active)) return false;
+  binding.route = matchRoute(routingTable(active.snapshot), binding.key);
+  return true;
 }
 
 function mayTake(rid: string, route: Route, active: ActiveSnapshot): boolean {

@@ -48,11 +48,13 @@ export class Placer {
 
   /** A request for `key` is placed on this relay. @returns says that it is there no more */
   bind(key: TrackNamespace, rid: string): () => void {
-    return this.#affinities.bind(key, rid);
+    // Nothing is placed where no snapshot is in force.
+    const active = this.#options.health.active as ActiveSnapshot;
+    return this.#affinities.bind(key, rid, active);
   }
 
-  rotated(previous: ActiveSnapshot | undefined, active: ActiveSnapshot): void {
-    this.#affinities.rotated(previous, active);
+  rotated(active: ActiveSnapshot): void {
+    this.#affinities.rotated(active);
   }
 
   #bound(key: TrackNamespace, active: ActiveSnapshot): Destination | undefined {

@@ -227,7 +227,7 @@ export class ProxiedSession {
 
   /** Another snapshot is in force. */
   onSnapshot(previous: ActiveSnapshot | undefined, active: ActiveSnapshot): void {
-    this.#placer.rotated(previous, active);
+    this.#placer.rotated(active);
     this.#mover.rotated(previous, active);
   }
 

@@ -27,11 +27,19 @@ export interface Placed {
  * @param next the snapshot in force, with the local health laid over it
  */
 export function isRemapped(
-  { key, rid }: Placed,
+  placed: Placed,
   previous: ActiveSnapshot,
   next: ActiveSnapshot,
 ): boolean {
-  const before = matchRoute(routingTable(previous.snapshot), key);
+  return isRemappedFrom(matchRoute(routingTable(previous.snapshot), placed.key), placed, next);
+}
+
+/** {@link isRemapped} of a request that was placed, or stayed, by the route `before`. */
+export function isRemappedFrom(
+  before: Route | undefined,
+  { key, rid }: Placed,
+  next: ActiveSnapshot,
+): boolean {
   const after = routingTable(next.snapshot).match(key);
   if (after === undefined) return before !== undefined;
   if (before !== undefined && areAlike(before, after.route)) return false;

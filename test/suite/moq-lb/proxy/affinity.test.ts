@@ -191,12 +191,45 @@ describe("affinity", () => {
     const active = activate(snapshot(1, [pinned("r1")]));
     const affinities = new Affinities(2);
     const key = (name: string) => [utf8(name)];
-    affinities.bind(key("a"), ridOf("r1"));
-    affinities.bind(key("b"), ridOf("r1"))();
-    affinities.bind(key("c"), ridOf("r1"))();
+    affinities.bind(key("a"), ridOf("r1"), active);
+    affinities.bind(key("b"), ridOf("r1"), active)();
+    affinities.bind(key("c"), ridOf("r1"), active)();
     assert.equal(affinities.size, 2);
     assert.equal(affinities.relayOf(key("a"), active), ridOf("r1"));
     assert.equal(affinities.relayOf(key("b"), active), undefined);
+  });
+
+  test("a rotation looks only at namespaces that have requests; the others when they are used [LB-SEC-33] [LB-PAFF-2] [LB-A11]", () => {
+    const before = activate(snapshot(1, [pinned("r1")]));
+    const after = activate(snapshot(2, [pinned("r2")]));
+    const affinities = new Affinities(4096);
+    const key = (count: number) => [utf8(`n${count}`)];
+    for (let count = 0; count < 1000; count++) {
+      affinities.bind(key(count), ridOf("r1"), before)();
+    }
+    const release = affinities.bind([utf8("open")], ridOf("r1"), before);
+    affinities.rotated(after);
+    // The one with a request is gone at once: its relay is not the table's choice any more.
+    assert.equal(affinities.size, 1000);
+    assert.equal(affinities.relayOf(key(7), after), undefined);
+    assert.equal(affinities.size, 999);
+    release();
+    // A table that has gone back to what it was leaves a namespace where its requests were.
+    const again = activate(snapshot(3, [pinned("r1")]));
+    affinities.rotated(again);
+    assert.equal(affinities.relayOf(key(8), again), ridOf("r1"));
+  });
+
+  test("a namespace with a request stays although a relay that its new table likes more recovers later [LB-PAFF-1] [LB-A5]", () => {
+    const routes = [hashed(["r1", "r2"], "live")];
+    const key = [utf8("live"), utf8(fieldFor("r2"))];
+    const affinities = new Affinities(4096);
+    affinities.bind(key, ridOf("r1"), activate(snapshot(1, [pinned("r1", "live")])));
+    // By the new route r2 is first, but it drains: r1 is selected.
+    affinities.rotated(activate(snapshot(2, routes, { r2: "draining" })));
+    const recovered = activate(snapshot(3, routes));
+    affinities.rotated(recovered);
+    assert.equal(affinities.relayOf(key, recovered), ridOf("r1"));
   });
 
   test("a flood of namespaces leaves no more behind than that [LB-PSETUP-19]", async () => {
