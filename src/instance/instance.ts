@@ -32,6 +32,7 @@ import {
 import type { MoveEvent } from "../moq-lb/proxy/moving/mover.ts";
 import type { ProxyHooks } from "../moq-lb/proxy/proxy-mode.ts";
 import type { SessionServer } from "../moq-lb/proxy/session-server.ts";
+import { printable } from "../moq-lb/session-event.ts";
 import { formatNameForLog } from "../moqt/mod.ts";
 import { createTally, type Reporter } from "../report/mod.ts";
 import { routingTable } from "../routing/mod.ts";
@@ -139,9 +140,10 @@ export async function createInstance(parts: InstanceParts): Promise<Instance> {
   const proxy: SessionServer | undefined = await proxyServer(parts, {
     ...served,
     hooks: {
-      onHealth({ rid, state, at }) {
+      onHealth({ rid, state, at, reason }) {
         const relay = relayName(rid);
-        log(JSON.stringify({ time: timeOf(at), event: "relay-health", relay, state }));
+        const why = reason !== undefined && { reason: printable(reason, 300) };
+        log(JSON.stringify({ time: timeOf(at), event: "relay-health", relay, state, ...why }));
         reporter?.reportSoon();
       },
       onMismatch({ rid, at }) {

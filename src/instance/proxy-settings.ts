@@ -36,14 +36,31 @@ export type BackendTokenSettings =
 
 const DAY = 86_400;
 
+/** Where redirect mode is served. */
+export interface RedirectAddresses {
+  /** Counts at every authority. */
+  readonly path: string;
+  readonly uris: readonly string[];
+}
+
 /** @returns `undefined` where no URI is served in proxy mode; problems stay with `reader` */
-export function readProxySettings(reader: SettingsReader): ProxySettings | undefined {
+export function readProxySettings(
+  reader: SettingsReader,
+  redirect: RedirectAddresses,
+): ProxySettings | undefined {
   const uris = reader.list(
     "YARDMASTER_PROXY_URIS",
     "absolute https or moqt URIs, or paths such as /proxy",
     isAddress,
   );
   if (uris.length === 0) return undefined;
+  const taken = uris.filter((uri) => isServedBy(redirect, uri));
+  if (taken.length > 0) {
+    reader.problems.push(
+      `YARDMASTER_PROXY_URIS: ${taken.join(", ")} is where redirect mode is served ` +
+        "(YARDMASTER_MOQT_PATH, YARDMASTER_SERVICE_URIS): an address has one mode",
+    );
+  }
   const seconds = (name: string, most: number, fallback: number) =>
     Math.ceil(1000 * reader.number(name, 0.1, most, fallback / 1000));
   const count = (name: string, most: number, fallback: number) =>
@@ -105,6 +122,13 @@ function isAddress(text: string): boolean {
   return text.startsWith("/")
     ? /^(\/[A-Za-z0-9._~-]+)+$/.test(text)
     : normaliseUri(text) !== undefined;
+}
+
+function isServedBy({ path, uris }: RedirectAddresses, address: string): boolean {
+  if (!address.startsWith("/")) {
+    return uris.some((uri) => normaliseUri(uri) === normaliseUri(address));
+  }
+  return address === path || uris.some((uri) => URL.parse(uri)?.pathname === address);
 }
 
 /** Of a hash, with or without `=`, in either alphabet. */

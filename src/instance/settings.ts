@@ -71,7 +71,13 @@ export function readInstanceSettings(environment: Environment, randomId: string)
   const perSecond = reader.number("YARDMASTER_RATE_LIMIT", 0, 1_000_000, 0);
   const burst = reader.number("YARDMASTER_RATE_BURST", 1, 1_000_000, Math.max(1, 2 * perSecond));
   const reports = readReportSettings(reader);
-  const proxy = readProxySettings(reader);
+  const sessions = readSessionSettings(reader);
+  const serviceUris = reader.list(
+    "YARDMASTER_SERVICE_URIS",
+    "absolute https or moqt URIs",
+    (uri) => normaliseUri(uri) !== undefined,
+  );
+  const proxy = readProxySettings(reader, { path: sessions.path, uris: serviceUris });
   const settings: InstanceSettings = {
     maximumAge: 1000 * reader.number("YARDMASTER_MAXIMUM_AGE", 1, 365 * DAY),
     trustedKeys: reader.required("YARDMASTER_TRUSTED_KEYS", "a JWK Set of Ed25519 public keys"),
@@ -84,11 +90,7 @@ export function readInstanceSettings(environment: Environment, randomId: string)
             audience: reader.required("YARDMASTER_JWT_AUDIENCE", "the audience of this service"),
           }
         : { policy: "allow-all" },
-    serviceUris: reader.list(
-      "YARDMASTER_SERVICE_URIS",
-      "absolute https or moqt URIs",
-      (uri) => normaliseUri(uri) !== undefined,
-    ),
+    serviceUris,
     refreshInterval: 1000 * reader.number("YARDMASTER_REFRESH_INTERVAL", 0.1, DAY, 10),
     instanceId: reader.text("YARDMASTER_INSTANCE_ID") ?? randomId,
     corsOrigins: reader.list(
@@ -99,7 +101,7 @@ export function readInstanceSettings(environment: Environment, randomId: string)
     logDecisions: reader.choice("YARDMASTER_LOG", ["json", "off"], "off") === "json",
     logNames: reader.choice("YARDMASTER_LOG_NAMES", ["on", "off"], "off") === "on",
     ...(perSecond > 0 ? { rateLimit: { perSecond, burst } } : {}),
-    sessions: readSessionSettings(reader),
+    sessions,
     ...(proxy && { proxy }),
     ...(reports && { reports }),
   };

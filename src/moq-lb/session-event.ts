@@ -65,9 +65,9 @@ export type RedirectSessionEvent =
 
 const longestText = 100;
 
-/** Text of a peer for a log: printable ASCII, at most 100 characters. */
-export function printable(text: string): string {
-  const cut = text.length > longestText ? `${text.slice(0, longestText - 3)}...` : text;
+/** Text of a peer for a log: printable ASCII, at most 100 characters or as said. */
+export function printable(text: string, longest = longestText): string {
+  const cut = text.length > longest ? `${text.slice(0, longest - 3)}...` : text;
   return cut.replace(/[^\x20-\x7e]/g, "?");
 }
 

@@ -153,7 +153,9 @@ for (const [runtime, command] of Object.entries(commands)) {
       expect(mode).toBe("proxy");
       expect(health[0].state).toBe("unhealthy");
       expect(at - health[0].at).toBeLessThanOrEqual(1000);
-      expect(process.output()).toMatch(/"event":"relay-health","relay":"r\d","state":"unhealthy"/);
+      expect(process.output()).toMatch(
+        /"event":"relay-health","relay":"r\d","state":"unhealthy","reason":"the relay /,
+      );
     } finally {
       process.kill("SIGKILL");
       await process.exited;

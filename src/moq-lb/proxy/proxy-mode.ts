@@ -27,7 +27,12 @@ import {
   type PoolCapabilities,
   poolCapabilities,
 } from "./relays/capabilities.ts";
-import { createHealthView, type HealthView, type LocalHealth } from "./relays/health-view.ts";
+import {
+  createHealthView,
+  type HealthChange,
+  type HealthView,
+  type LocalHealth,
+} from "./relays/health-view.ts";
 import { createRelays, type RelayMismatch, type Relays } from "./relays/relays.ts";
 
 /** What sessions in proxy mode come to. Counts are since the start, figures of now apart. */
@@ -51,7 +56,7 @@ export interface ProxyStatus {
 /** What is told while it runs. What a hook throws is dropped. */
 export interface ProxyHooks {
   /** What this instance sees of a relay has changed (LB-HEALTH-9). */
-  readonly onHealth?: (health: LocalHealth) => void;
+  readonly onHealth?: (change: HealthChange) => void;
   /** A relay does not fit its pool (LB-PSETUP-12). */
   readonly onMismatch?: (mismatch: RelayMismatch) => void;
   /** A displaced request has left its relay, or is about to. */
@@ -125,7 +130,7 @@ export class ProxyMode implements Mode {
       onMismatch: (mismatch) => tell(proxy.onMismatch, mismatch),
       onFault: onError,
     });
-    this.health.onChange((health) => tell(proxy.onHealth, health));
+    this.health.onChange((change) => tell(proxy.onHealth, change));
     this.#context = {
       admission: new Admission(options),
       health: this.health,

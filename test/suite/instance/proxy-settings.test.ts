@@ -89,6 +89,18 @@ describe("settings of proxy mode", () => {
       { ...proxied, YARDMASTER_PROXY_URIS: "proxy" },
       /^YARDMASTER_PROXY_URIS has to be a list of absolute https or moqt URIs, or paths/,
     ],
+    "a path of redirect mode [LB-KEY-6]": [
+      { ...proxied, YARDMASTER_PROXY_URIS: "/live /moqt" },
+      /^YARDMASTER_PROXY_URIS: \/moqt is where redirect mode is served .*: an address has one mode$/,
+    ],
+    "a service URI of redirect mode [LB-KEY-6]": [
+      {
+        ...proxied,
+        YARDMASTER_PROXY_URIS: "moqt://lb.example:443/a https://other.example/a",
+        YARDMASTER_SERVICE_URIS: "moqt://lb.example/a",
+      },
+      /^YARDMASTER_PROXY_URIS: moqt:\/\/lb\.example:443\/a is where redirect mode is served/,
+    ],
     "authorities that are none": [
       { ...proxied, YARDMASTER_RELAY_CA: "abc" },
       /^YARDMASTER_RELAY_CA has to be certificates in PEM/,

@@ -13,6 +13,7 @@ import {
   type SessionGoaway,
 } from "../../../session/mod.ts";
 import type { Transport } from "../../../transport/transport.ts";
+import { closeCode } from "../../session-event.ts";
 import {
   type BackendRequester,
   type SessionCredentials,
@@ -27,6 +28,7 @@ import {
   dialFailure,
   mismatch,
   noCredentials,
+  reasonOf,
   refusesCredentials,
   unreachable,
 } from "./failure.ts";
@@ -55,7 +57,8 @@ export interface BackendClient {
 
 /** What a session to a relay tells of the relay. */
 export interface BackendNews {
-  noteHealth(state: LocalState): void;
+  /** @param reason for the log */
+  noteHealth(state: LocalState, reason: string): void;
   /** The relay does not speak what it is said to. */
   mismatched(): void;
   opened(setup: PeerSetup): void;
@@ -148,7 +151,9 @@ export class BackendSession implements Backend {
     if (this.#isOver) return;
     this.#end(failure);
     this.#running?.close("INTERNAL_ERROR");
-    if (failure.code === "BACKEND_UNREACHABLE") this.#news.noteHealth("unhealthy");
+    if (failure.code === "BACKEND_UNREACHABLE") {
+      this.#news.noteHealth("unhealthy", reasonOf(failure));
+    }
     if (failure.code === "BACKEND_MISMATCH") this.#news.mismatched();
   }
 
@@ -236,7 +241,7 @@ export class BackendSession implements Backend {
     this.#isLeaving = true;
     // 0 says nothing of when (LB-A18).
     if (time > 0) this.#goawayDeadline = this.#context.clock.now() + time;
-    this.#news.noteHealth("draining");
+    this.#news.noteHealth("draining", "it said GOAWAY");
     this.#client.handlers.onGoaway(goaway, this);
     this.#maybeIdle();
   }
@@ -273,7 +278,7 @@ export class BackendSession implements Backend {
     // What a client sends goes on as it is, and may have been too much for the relay.
     const isOthersFault = blamesUs(close) && this.#news.servesOthers();
     if (!wasExpected && !isOthersFault && speaksAgainstRelay(close)) {
-      this.#news.noteHealth("unhealthy");
+      this.#news.noteHealth("unhealthy", `its session is over: ${closeCode(close)}`);
     }
     this.#client.handlers.onClosed({ close, isAbrupt: !wasExpected }, this);
   }

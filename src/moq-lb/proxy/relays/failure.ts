@@ -4,10 +4,12 @@
  * @module
  */
 
+import { messageOf } from "../../../errors.ts";
 import { SessionRefused } from "../../../http3/webtransport-refused.ts";
 import { sessionErrorCodes } from "../../../moqt/mod.ts";
 import { QuicClosed, QuicError } from "../../../quic/errors.ts";
 import type { SessionClose } from "../../../session/mod.ts";
+import { closeCode } from "../../session-event.ts";
 import { BackendFailure } from "./backend.ts";
 
 const aboutVersions: ReadonlySet<bigint> = new Set([sessionErrorCodes.VERSION_NEGOTIATION_FAILED]);
@@ -58,7 +60,13 @@ function causeOf(error: Error): unknown {
 export function closeFailure(close: SessionClose, options?: ErrorOptions): BackendFailure {
   if (saysRemote(close, aboutVersions)) return mismatch(options);
   if (refusesCredentials(close)) return unauthorized(options);
-  return unreachable("the session with the relay ended before its SETUP", options);
+  return unreachable(`the session was over before the relay's SETUP: ${closeCode(close)}`, options);
+}
+
+/** A failure and what caused it, on one line: certificates that are not trusted, for one. */
+export function reasonOf(failure: BackendFailure): string {
+  const { message, cause } = failure;
+  return cause === undefined ? message : `${message}: ${messageOf(cause)}`;
 }
 
 /** Whether the relay ended the session for what it was shown of the client. */

@@ -20,6 +20,11 @@ export interface LocalHealth {
   readonly at: number;
 }
 
+/** A change, and why it came, where that is known: text for a log, maybe of a peer's. */
+export interface HealthChange extends LocalHealth {
+  readonly reason?: string;
+}
+
 export interface HealthView {
   /**
    * The snapshot in force with the local states laid over it: what requests are placed by. The same
@@ -32,9 +37,9 @@ export interface HealthView {
    * The worse state wins: Unhealthy stays where a Draining comes after it. A relay that the snapshot
    * in force does not have is passed over: nothing is placed on it.
    */
-  note(rid: string, state: LocalState): void;
+  note(rid: string, state: LocalState, reason?: string): void;
   /** Called after each change of `local` by {@link note}. @returns takes it back */
-  onChange(changed: (health: LocalHealth) => void): () => void;
+  onChange(changed: (change: HealthChange) => void): () => void;
 }
 
 /**
@@ -57,7 +62,7 @@ interface Event {
 class OverlaidHealth implements HealthView {
   readonly #holder: { readonly active: ActiveSnapshot | undefined };
   readonly #now: () => number;
-  readonly #listeners = new Set<(health: LocalHealth) => void>();
+  readonly #listeners = new Set<(change: HealthChange) => void>();
   readonly #events = new Map<string, Event>();
   /** What `#active` and `#local` were made from. */
   #base: ActiveSnapshot | undefined;
@@ -79,7 +84,7 @@ class OverlaidHealth implements HealthView {
     return this.#local;
   }
 
-  note(rid: string, state: LocalState): void {
+  note(rid: string, state: LocalState, reason?: string): void {
     this.#follow();
     const base = this.#base;
     if (!base?.snapshot.relays.some((relay) => toHex(relay.rid) === rid)) return;
@@ -88,10 +93,11 @@ class OverlaidHealth implements HealthView {
     const health = { rid, state, at: this.#now() };
     this.#events.set(rid, { health, version: base.snapshot.version });
     this.#lay(base);
-    for (const listener of [...this.#listeners]) tell(listener, health);
+    const change = { ...health, ...(reason !== undefined && { reason }) };
+    for (const listener of [...this.#listeners]) tell(listener, change);
   }
 
-  onChange(changed: (health: LocalHealth) => void): () => void {
+  onChange(changed: (change: HealthChange) => void): () => void {
     this.#listeners.add(changed);
     return () => this.#listeners.delete(changed);
   }

@@ -131,7 +131,7 @@ class RelayPool implements Relays {
     const { draft } = client;
     let isOpen = false;
     return new BackendSession(rid, uri, client, this.#context, {
-      noteHealth: (state) => this.#health.note(rid, state),
+      noteHealth: (state, reason) => this.#health.note(rid, state, reason),
       mismatched: () => this.#mismatched(rid, draft),
       opened: (setup) => {
         isOpen = true;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { SessionRefused } from "../../../../../src/http3/webtransport-refused.ts";
+import type { HealthChange } from "../../../../../src/moq-lb/proxy/relays/health-view.ts";
 import type { SetupOption } from "../../../../../src/moqt/mod.ts";
 import { sessionErrorCodes } from "../../../../../src/moqt/mod.ts";
 import { noCommonProtocol, QuicClosed, QuicError } from "../../../../../src/quic/errors.ts";
@@ -128,9 +129,17 @@ describe("a session to a relay that does not come about", () => {
   test("a relay that cannot be reached is Unhealthy from then on [LB-S46] [LB-A9] [LB-HEALTH-5]", async () => {
     const bed = new RelayBed();
     bed.answer = { error: new QuicError("CONNECT_FAILED", "moqt://r1.example does not answer") };
+    const changes: HealthChange[] = [];
+    bed.health.onChange((change) => changes.push(change));
     const client = bed.client();
     await assertFails(client.open("r1"), "BACKEND_UNREACHABLE");
     assert.deepEqual(bed.states, [["r1", "unhealthy"]]);
+    assert.deepEqual(
+      changes.map(({ reason }) => reason),
+      ["the relay cannot be reached: moqt://r1.example does not answer"],
+    );
+    // What is reported has no room for it.
+    assert.deepEqual(Object.keys(bed.health.local[0] ?? {}), ["rid", "state", "at"]);
     assert.deepEqual(client.ends, []);
     assert.equal(bed.relays.count, 0);
   });
