@@ -6,8 +6,13 @@
  */
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { describe, test } from "#test";
+import { toHex, utf8 } from "../../src/bytes.ts";
+import { selectRelay } from "../../src/hrw/mod.ts";
 import {
   type Draft,
   parseName,
@@ -17,8 +22,9 @@ import {
 } from "../../src/moqt/mod.ts";
 import type { IncomingRequest } from "../../src/session/mod.ts";
 import type { ReceivedTrack } from "../support/proxy/received-track.ts";
+import { type Publication, publishGroup, RelayProcess } from "../support/proxy/relay-process.ts";
 import { nameOf, type ScriptedPeer } from "../support/proxy/scripted-peer.ts";
-import type { Wire } from "../support/proxy/wires.ts";
+import { QuicWire, type Wire } from "../support/proxy/wires.ts";
 import { fromGroup, ProxyBed, type ProxyBedOptions } from "../support/proxy-bed.ts";
 import { bytesOf } from "../support/raw-peer.ts";
 
@@ -53,6 +59,7 @@ export function proxyFaults(name: string, wires: FaultWires): void {
     });
   };
   describe(`proxy mode over ${name}: relays that fail`, () => relayFaults(scenario));
+  describe(`proxy mode over ${name}: a relay that is gone`, sudden);
   describe(`proxy mode over ${name}: relays that leave`, () => goaways(scenario));
   describe(`proxy mode over ${name}: clients`, () => clients(scenario));
   describe(`proxy mode over ${name}: rotation`, () => rotation(scenario));
@@ -385,6 +392,73 @@ function datagrams(scenario: Scenario, narrow: Wire): void {
       assert.equal(client.close, undefined);
     },
   );
+}
+
+function sudden(): void {
+  test("five subscribers of a relay whose process is killed, which says nothing to anybody, get all that follows from the other, and nothing twice [LB-DISPL-11] [LB-DISPL-12] [LB-HEALTH-5] [LB-PMOVE-10]", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "yardmaster-relay-"));
+    // Long enough for a machine that is busy, and less than what is given for the moves.
+    const wire = await QuicWire.open("quiche", { directory, idleTimeout: 3000 });
+    const doomed = await RelayProcess.start(directory);
+    const bed = await ProxyBed.start({
+      wire,
+      clientWire: await QuicWire.open("quiche"),
+      relays: ["r1"],
+      elsewhere: { r2: doomed.uri },
+      routes: { "": ["r1", "r2"] },
+    });
+    try {
+      const track = `${spaceOf("r2", ["r1", "r2"])}--video`;
+      const publish = (objects: number, isOpen: boolean) => {
+        for (const publishing of [
+          (group: Publication) => doomed.publish(group),
+          (group: Publication) => publishGroup(bed.origin, group),
+        ]) {
+          publishing({ track, size: 1500, objects, isOpen });
+        }
+      };
+      const subscribers = await subscribed(bed, 5, track);
+      assert.deepEqual(bed.relay("r1").seen, []);
+      for (let group = 0; group < 3; group++) publish(3, false);
+      publish(2, true);
+      await each(subscribers, (received) =>
+        received.until("two objects of the fourth group", ({ units }) =>
+          units.some(({ group, objects }) => group === 3 && objects === 2),
+        ),
+      );
+      await doomed.kill();
+      await bed
+        .relay("r1")
+        .until("every subscriber has moved", ({ sending }) => sending.length === 5);
+      bed.origin.track(track).object(1500);
+      for (let group = 4; group < 8; group++) bed.origin.track(track).group(3, 1500);
+      await each(subscribers, async (received) => {
+        for (const group of [0, 1, 2, 4, 5, 6, 7]) await received.whole(group);
+        const cut = received.units.find(({ group }) => group === 3);
+        await received.until("the fourth group is cut", () => cut?.end !== "open");
+        assert.equal(cut?.end, streamResetCodes.SESSION_CLOSED);
+        assert.deepEqual(received.groups.toSorted(), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert.equal(received.end, undefined);
+      });
+      const states = bed.proxy.server.localHealth.map(({ state }) => state);
+      assert.deepEqual(states, ["unhealthy"]);
+      bed.check();
+    } finally {
+      await doomed.kill();
+      await bed.close();
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+}
+
+/** A namespace of one field that a route over `rids` gives to `rid`. */
+function spaceOf(rid: string, rids: readonly string[]): string {
+  const candidates = rids.map((each) => ({ rid: utf8(each) }));
+  for (let count = 0; ; count++) {
+    const space = `live${count}`;
+    const chosen = selectRelay("HRW-SHA256", [utf8(space)], candidates);
+    if (chosen !== undefined && toHex(chosen.rid) === toHex(utf8(rid))) return space;
+  }
 }
 
 /** As many clients, each with a subscription to the same track. */

@@ -24,6 +24,8 @@ export interface ProxyBedOptions {
   readonly clientWire?: Wire;
   /** Default: r1 and r2. */
   readonly relays?: readonly string[];
+  /** URIs of more relays by name, which other processes run. */
+  readonly elsewhere?: Readonly<Record<string, string>>;
   /** Default: everything at the first relay. */
   readonly routes?: Placing;
   readonly drainDeadline?: number;
@@ -48,6 +50,7 @@ export class ProxyBed {
   #proxy: ProxyUnderTest | undefined;
   #port: Port | undefined;
   #version = 0;
+  readonly #elsewhere: Readonly<Record<string, string>>;
   #routes: Placing;
   #health: Readonly<Record<string, Health>> = {};
 
@@ -57,6 +60,7 @@ export class ProxyBed {
     this.relays = Object.fromEntries(
       relays.map((name) => [name, new ScriptedRelay(name, this.origin, this.clock)]),
     );
+    this.#elsewhere = options.elsewhere ?? {};
     this.#routes = routes;
     this.#clientWire = options.clientWire ?? wire ?? new MemoryWire();
   }
@@ -119,9 +123,10 @@ export class ProxyBed {
     this.#routes = routes;
     this.#health = { ...this.#health, ...health };
     this.#version++;
+    const here = Object.values(this.relays).map(({ name, uri }) => [name, uri] as const);
     const snapshot = parseSnapshot({
       version: this.#version,
-      relays: Object.values(this.relays).map(({ name, uri }) => ({
+      relays: [...here, ...Object.entries(this.#elsewhere)].map(([name, uri]) => ({
         rid: name,
         uri,
         health: this.#health[name] ?? "healthy",

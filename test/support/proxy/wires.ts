@@ -76,18 +76,35 @@ export class MemoryWire implements Wire {
  */
 const room = { maxBidiStreams: 1000, maxUniStreams: 1000 };
 
+export interface QuicWireOptions {
+  /** Where the certificate is, for processes that are to share it. */
+  readonly directory?: string;
+  /** Milliseconds of silence after which who was dialled counts as gone, while it is pinged. */
+  readonly idleTimeout?: number;
+}
+
 /** Real QUIC between ports of this machine. */
 export class QuicWire implements Wire {
   readonly #backend: QuicBackend;
   readonly #certificate: DevelopmentCertificate;
+  readonly #idleTimeout: number | undefined;
 
-  private constructor(backend: QuicBackend, certificate: DevelopmentCertificate) {
+  private constructor(
+    backend: QuicBackend,
+    certificate: DevelopmentCertificate,
+    idleTimeout: number | undefined,
+  ) {
     this.#backend = backend;
     this.#certificate = certificate;
+    this.#idleTimeout = idleTimeout;
   }
 
-  static async open(backend: QuicBackend): Promise<QuicWire> {
-    return new QuicWire(backend, await developmentCertificate());
+  static async open(
+    backend: QuicBackend,
+    { directory, idleTimeout }: QuicWireOptions = {},
+  ): Promise<QuicWire> {
+    const certificate = await developmentCertificate(directory === undefined ? {} : { directory });
+    return new QuicWire(backend, certificate, idleTimeout);
   }
 
   async listen(_name: string, serve: (transport: Transport) => void): Promise<Port> {
@@ -122,6 +139,10 @@ export class QuicWire implements Wire {
         backend: this.#backend,
         connectTimeout: 3000,
         ...room,
+        ...(this.#idleTimeout !== undefined && {
+          idleTimeout: this.#idleTimeout,
+          keepAlive: true,
+        }),
         ...(signal && { signal }),
       }),
     );
