@@ -13,7 +13,14 @@ export type Passage = "forward" | "hold" | "drop";
 
 /** Which groups a source may deliver; asked for each stream and datagram when it begins. */
 export interface GroupGate {
-  passageOf(groupId: bigint): Passage;
+  /** @param stream the same object each time that one stream asks; absent for a datagram */
+  passageOf(groupId: bigint, stream?: GroupStream): Passage;
+}
+
+/** A stream with objects of one subgroup. */
+export interface GroupStream {
+  /** Absent: the ID of its first object. */
+  readonly subgroupId: bigint | undefined;
 }
 
 /** The objects of one subscription from one publisher's session. */

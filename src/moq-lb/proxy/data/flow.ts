@@ -13,6 +13,7 @@ import { largestCode } from "../../../quic/code.ts";
 import { StreamReset, StreamStopped } from "../../../quic/errors.ts";
 import type { IncomingDataStream } from "../../../session/mod.ts";
 import { clampedCode, type TransportStream } from "../../../transport/transport.ts";
+import type { GroupStream } from "./delivery.ts";
 import { withId } from "./header.ts";
 import type { IdKind } from "./id-kind.ts";
 import type { Attachment, ObjectStream, OutgoingStream, Outlet, SubscriberSide } from "./outlet.ts";
@@ -65,8 +66,9 @@ class Branch implements OutgoingStream {
   }
 }
 
-export class Flow implements ObjectStream {
+export class Flow implements ObjectStream, GroupStream {
   readonly groupId: bigint | undefined;
+  readonly subgroupId: bigint | undefined;
   readonly #header: IncomingDataStream["header"];
   readonly #stream: TransportStream;
   readonly #publisherPriority: number | undefined;
@@ -96,6 +98,7 @@ export class Flow implements ObjectStream {
   ) {
     const isSubgroup = header.type === "SUBGROUP";
     this.groupId = isSubgroup ? header.groupId : undefined;
+    this.subgroupId = isSubgroup ? header.subgroupId : undefined;
     this.#publisherPriority = isSubgroup ? header.publisherPriority : undefined;
     this.#header = header;
     this.#stream = stream;
@@ -137,7 +140,7 @@ export class Flow implements ObjectStream {
   reconsider(): void {
     let isHeld = false;
     for (const branch of this.#branches) {
-      const passage = passageOf(branch.attachments, this.groupId);
+      const passage = passageOf(branch.attachments, this.groupId, this);
       if (passage === "drop") this.endBranch(branch, CANCELLED);
       else if (passage === "hold") isHeld = true;
     }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { GroupGate, Passage } from "./delivery.ts";
+import type { GroupGate, GroupStream, Passage } from "./delivery.ts";
 
 /**
  * Whatever any of the sources lets through.
@@ -14,11 +14,12 @@ import type { GroupGate, Passage } from "./delivery.ts";
 export function passageOf(
   sources: readonly { readonly gate: GroupGate | undefined }[],
   groupId: bigint | undefined,
+  stream?: GroupStream,
 ): Passage {
   if (groupId === undefined) return "forward";
   let passage: Passage = "drop";
   for (const { gate } of sources) {
-    const own = gate?.passageOf(groupId) ?? "forward";
+    const own = gate?.passageOf(groupId, stream) ?? "forward";
     if (own === "forward") return own;
     if (own === "hold") passage = own;
   }

@@ -85,6 +85,8 @@ export class ClientSubscription implements Mapping {
   /** Takes back what is to happen at the end of its time. */
   #cancelTimer = () => {};
   #isMoving = false;
+  /** The leg that is being left: what its relay says in the meantime waits for the outcome. */
+  #old: SubscriptionLeg | undefined;
   /** Of all groups that the client has asked for, the last has begun. */
   #hasWholeRange = false;
   #isPending = true;
@@ -185,12 +187,14 @@ export class ClientSubscription implements Mapping {
     if (this.#hasWholeRange && !this.#backend.isOver) return "complete";
     this.#isMoving = true;
     const unuse = to.use();
+    this.#old = this.#leg;
     let result: Reissue;
     try {
       result = await this.#move(to, deadline);
     } finally {
       unuse();
       this.#isMoving = false;
+      this.#old = undefined;
     }
     return this.#staysBehind(result) ? "complete" : result;
   }
@@ -304,7 +308,7 @@ export class ClientSubscription implements Mapping {
   /** The refusal of a relay that is being left is the client's only where no other relay serves it. */
   #relayRefuses(leg: SubscriptionLeg, error: RequestError): void {
     const goes = error.errorCode === requestErrorCodes.GOING_AWAY && leg.backend.isLeaving;
-    if (this.#isMoving) leg.refused = error;
+    if (leg === this.#old) leg.refused = error;
     else if (goes) this.#leg = undefined;
     else this.#refuse(leg, error);
   }
@@ -357,7 +361,7 @@ export class ClientSubscription implements Mapping {
 
   #relayIsDone(leg: SubscriptionLeg, message: PublishDone): void {
     // Another relay is about to take over, and says itself what becomes of the track.
-    if (this.#isMoving) return;
+    if (leg === this.#old) return;
     // The relay goes, the track does not.
     if (message.statusCode === publishDoneCodes.GOING_AWAY) {
       this.#context.onRelayGoaway(this, { newSessionUri: "", timeout: 0n });
@@ -381,12 +385,15 @@ export class ClientSubscription implements Mapping {
   }
 
   #relayLeaves(leg: SubscriptionLeg, goaway: RequestGoaway): void {
-    if (leg === this.#leg && !this.#isDone) this.#context.onRelayGoaway(this, goaway);
+    leg.goaway = goaway;
+    if (leg !== this.#leg || leg === this.#old || this.#isDone) return;
+    this.#context.onRelayGoaway(this, goaway);
   }
 
   #legEnded(leg: SubscriptionLeg, end: RequestEnd): void {
+    leg.ended = end;
     // With its session the mover takes care of it; what is over for the client needs nothing.
-    if (leg !== this.#leg || this.#isEnding || this.#isDone || this.#isMoving) return;
+    if (leg !== this.#leg || leg === this.#old || this.#isEnding || this.#isDone) return;
     if (end.how !== "cancelled" || end.cause === "LOCAL") return;
     if (end.code === undefined) {
       this.end("INTERNAL_ERROR");
@@ -555,6 +562,9 @@ export class ClientSubscription implements Mapping {
         range.from = larger(range.from, largest.location.group + 1n);
       }
     }
+    // A relay may go on under the alias that it had for the old subscription.
+    const { largestHeld: held } = old?.range ?? {};
+    if (held !== undefined && old?.isAt(next.session, ok.trackAlias)) range.passOnce(held);
     this.#from = range.from;
     this.#backend = next.backend;
     this.#leg = next;
@@ -569,7 +579,16 @@ export class ClientSubscription implements Mapping {
     } else old?.end(streamResetCodes.CANCELLED);
     if (!wasPending) this.#fillAgain(next);
     this.#updates.repeatAt(next);
+    this.#catchUp(next);
     if (this.#hasFinished) this.#lane.run(() => this.#clientFinished());
+  }
+
+  /** What the new relay has said right behind its SUBSCRIBE_OK, before it took over. */
+  #catchUp(leg: SubscriptionLeg): void {
+    const { done, ended, goaway } = leg;
+    if (done !== undefined) this.#relayIsDone(leg, done);
+    else if (ended !== undefined) this.#legEnded(leg, ended);
+    else if (goaway !== undefined) this.#relayLeaves(leg, goaway);
   }
 
   /** The fill of the SUBSCRIBE comes from the new relay, if it was asked for there again. */

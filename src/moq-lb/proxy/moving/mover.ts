@@ -56,6 +56,8 @@ interface Departure {
   /** Its relay wants it to be made again: that relay will do, once (LB-A8). */
   isWish: boolean;
   isMoving: boolean;
+  /** What the relay that it has moved to wants of it, told before the move was through. */
+  wish?: Pick<RequestGoaway, "timeout">;
   /** Nothing more is done about it before its deadline: its client is to, or its relay. */
   isSettled?: boolean;
   /** RID of the relay that it is moving to. */
@@ -131,6 +133,10 @@ export class Mover {
     if (mapping.mobility === "stay") return;
     const departure = this.#displace(mapping);
     if (departure === undefined) return;
+    if (departure.isMoving) {
+      departure.wish = goaway;
+      return;
+    }
     if (this.#granted.has(mapping) && this.#isWhereItBelongs(mapping)) {
       this.#end(mapping);
       return;
@@ -297,9 +303,11 @@ export class Mover {
         this.#departures.delete(mapping);
         mapping.displacedAt = undefined;
         if (departure.isWish && stays) this.#granted.add(mapping);
+        else this.#granted.delete(mapping);
         this.#tell({ mapping, from, outcome: "moved" });
         if (isOvertaken) this.#displace(mapping);
         this.#recheck(mapping);
+        if (departure.wish !== undefined) this.requestLeaves(mapping, departure.wish);
         break;
       case "complete":
         departure.isSettled = true;

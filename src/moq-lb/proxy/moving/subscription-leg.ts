@@ -6,8 +6,13 @@
  */
 
 import type { MessageParameter, PublishDone, RequestError, RequestOk } from "../../../moqt/mod.ts";
-import type { MoqtSession, OutgoingRequest } from "../../../session/mod.ts";
-import type { Delivery, GroupGate, Passage, Source } from "../data/delivery.ts";
+import type {
+  MoqtSession,
+  OutgoingRequest,
+  RequestEnd,
+  RequestGoaway,
+} from "../../../session/mod.ts";
+import type { Delivery, GroupGate, GroupStream, Passage, Source } from "../data/delivery.ts";
 import { fillPriority } from "../parameters.ts";
 import type { Backend } from "../relays/backend.ts";
 
@@ -22,6 +27,9 @@ export class GroupRange implements GroupGate {
   /** The largest group that is held. */
   largestHeld: bigint | undefined;
   readonly #begun = Promise.withResolvers<void>();
+  /** The largest group of which each subgroup passes once, and who was the first of each. */
+  #onceUpTo: bigint | undefined;
+  readonly #first = new Map<string, GroupStream>();
 
   constructor(from = 0n) {
     this.from = from;
@@ -32,15 +40,33 @@ export class GroupRange implements GroupGate {
     return this.#begun.promise;
   }
 
-  passageOf(groupId: bigint): Passage {
+  /**
+   * At one relay, under one alias, what was held and what the relay sends again cannot be told apart:
+   * of each subgroup up to this group the first stream passes, no other.
+   */
+  passOnce(upTo: bigint): void {
+    this.#onceUpTo = upTo;
+  }
+
+  passageOf(groupId: bigint, stream?: GroupStream): Passage {
     if (groupId < this.from) return "drop";
     if (this.below === undefined || groupId < this.below) {
+      if (this.#isRepeated(groupId, stream)) return "drop";
       this.#begun.resolve();
       return "forward";
     }
     if (!this.isHolding) return "drop";
     if (this.largestHeld === undefined || groupId > this.largestHeld) this.largestHeld = groupId;
     return "hold";
+  }
+
+  #isRepeated(groupId: bigint, stream: GroupStream | undefined): boolean {
+    if (this.#onceUpTo === undefined || groupId > this.#onceUpTo) return false;
+    if (stream?.subgroupId === undefined) return false;
+    const key = `${groupId}/${stream.subgroupId}`;
+    const first = this.#first.get(key) ?? stream;
+    this.#first.set(key, first);
+    return first !== stream;
   }
 }
 
@@ -53,10 +79,15 @@ export class SubscriptionLeg {
   isGranted = false;
   /** The relay's refusal, where another relay may still grant the request. */
   refused: RequestError | undefined;
+  /** How it ended at the relay. */
+  ended: RequestEnd | undefined;
+  /** The relay's wish that it be made elsewhere. */
+  goaway: RequestGoaway | undefined;
   /** The relay's PUBLISH_DONE. */
   done: PublishDone | undefined;
   #source: Source | undefined;
   readonly #fills: Source[] = [];
+  #alias: bigint | undefined;
   readonly #answered: () => void;
   /** Lets its session end, as far as this is concerned. */
   readonly #unuse: () => void;
@@ -80,8 +111,14 @@ export class SubscriptionLeg {
   /** The relay has granted it: its objects go to `delivery`. */
   grant(delivery: Delivery, alias: bigint): void {
     this.isGranted = true;
+    this.#alias = alias;
     this.#source = delivery.attach(this.session, alias, this.range);
     this.#answered();
+  }
+
+  /** Whether its objects come under `alias` in `session`. */
+  isAt(session: MoqtSession, alias: bigint): boolean {
+    return this.session === session && this.#alias === alias;
   }
 
   /** No SUBSCRIBE_OK comes any more. */

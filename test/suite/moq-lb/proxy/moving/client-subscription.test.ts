@@ -705,6 +705,82 @@ describe("a subscription that has moved", () => {
     assert.deepEqual(bed.groups, ["3: three FIN", "4: four FIN", "5: five FIN"]);
   });
 
+  test("at the relay where it was gets no group twice where that sends all of it again [LB-PMOVE-8] [LB-S89]", async () => {
+    const bed = await Bed.granted();
+    const { r1 } = bed.relays;
+    await r1.send(40n, 3, "three");
+    await settle();
+    const moved = bed.subscription.reissue(r1.backend, later);
+    await settle();
+    await r1.send(40n, 4, "four");
+    await settle();
+    r1.requests[0]?.send({
+      type: "PUBLISH_DONE",
+      statusCode: publishDoneCodes.GOING_AWAY,
+      streamCount: 2n,
+      errorReason: "",
+    });
+    await settle();
+    r1.grant(40n);
+    assert.equal(await moved, "moved");
+    for (const [group, text] of [
+      [4, "four"],
+      [5, "five"],
+    ] as const) {
+      await r1.send(40n, group, text);
+    }
+    await bed.pass(1000);
+    assert.deepEqual(bed.groups, ["3: three FIN", "4: four FIN", "5: five FIN"]);
+  });
+
+  test("hears what the new relay says right behind its SUBSCRIBE_OK [LB-PDATA-6] [LB-PMAP-14]", async () => {
+    for (const turns of [0, 1, 2, 3, 5, 50]) {
+      const bed = await Bed.granted();
+      const { r2 } = bed.relays;
+      const moved = bed.subscription.reissue(r2.backend, later);
+      await settle();
+      r2.grant();
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      r2.done("TRACK_ENDED", 0n);
+      assert.equal(await moved, "moved");
+      await bed.pass(3000);
+      assert.deepEqual(dones(bed), [[publishDoneCodes.TRACK_ENDED, 0n]], `${turns} turns`);
+    }
+  });
+
+  test("is reset, or moved on, where the new relay wants that at once [LB-PDATA-17] [LB-PGOAWAY-6]", async () => {
+    for (const turns of [0, 1, 2, 3, 5, 50]) {
+      for (const wants of ["reset", "goaway"] as const) {
+        const bed = await Bed.granted();
+        const { r2 } = bed.relays;
+        const moved = bed.subscription.reissue(r2.backend, later);
+        await settle();
+        const { last } = r2;
+        r2.grant();
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+        if (wants === "reset") last.cancel(0x55n);
+        else last.goaway({ timeout: 500 });
+        await settle();
+        if (wants === "reset") {
+          // A reset may overtake the SUBSCRIBE_OK: then the new relay has not taken it.
+          const outcome = await moved;
+          const end = bed.subscription.isOver ? await bed.request.ended : undefined;
+          const code = end?.how === "cancelled" ? end.code : undefined;
+          assert.deepEqual(
+            [outcome, code],
+            outcome === "moved" ? ["moved", 0x55n] : ["unreachable", undefined],
+          );
+        } else {
+          assert.equal(await moved, "moved");
+          assert.deepEqual(
+            bed.relayGoaways.map(({ timeout }) => timeout),
+            [500n],
+          );
+        }
+      }
+    }
+  });
+
   test("shows the new relay the token that the client has shown last [LB-S94]", async () => {
     const bed = await Bed.granted();
     const { r1, r2 } = bed.relays;

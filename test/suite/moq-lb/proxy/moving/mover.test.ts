@@ -395,6 +395,20 @@ describe("a relay that wants one request gone", () => {
     assert.deepEqual(mapping.done, ["0: moved r1", "1: ended"]);
   });
 
+  test("gets it again once at each relay that it comes to [LB-A8]", async () => {
+    const bed = new Bed();
+    bed.destination = "r1";
+    const mapping = bed.add("reissue");
+    bed.mover.requestLeaves(mapping, wish);
+    await bed.pass(1);
+    bed.destination = "r2";
+    bed.rotate();
+    await bed.pass(1);
+    bed.mover.requestLeaves(mapping, wish);
+    await bed.pass(20_000);
+    assert.deepEqual(mapping.done, ["0: moved r1", "1: moved r2", "2: moved r2"]);
+  });
+
   test("and says when has the client asked within that time [LB-S98]", async () => {
     const bed = new Bed({ random: 0.5 });
     const mapping = bed.add("ask");
