@@ -7,6 +7,8 @@ export interface LossyPath {
   readonly port: number;
   /** Loses that many packets of the server from now on. */
   lose(count: number): void;
+  /** Keeps the packets of the client from now on, or lets those go that were kept. */
+  hold(isHeld: boolean): void;
   close(): Promise<void>;
 }
 
@@ -15,9 +17,12 @@ export async function lossyPath(serverPort: number): Promise<LossyPath> {
   const [near, far] = await Promise.all([bound(), bound()]);
   let clientPort: number | undefined;
   let toLose = 0;
+  let held: Uint8Array[] | undefined;
+  const pass = (packet: Uint8Array) => far.send(packet, serverPort, "127.0.0.1");
   near.on("message", (packet, { port }) => {
     clientPort = port;
-    far.send(packet, serverPort, "127.0.0.1");
+    if (held === undefined) pass(packet);
+    else held.push(packet);
   });
   far.on("message", (packet) => {
     if (toLose > 0) toLose--;
@@ -27,6 +32,11 @@ export async function lossyPath(serverPort: number): Promise<LossyPath> {
     port: near.address().port,
     lose(count) {
       toLose = count;
+    },
+    hold(isHeld) {
+      const kept = held ?? [];
+      held = isHeld ? kept : undefined;
+      if (!isHeld) kept.forEach(pass);
     },
     async close() {
       const closed = (socket: Socket) => new Promise<void>((done) => socket.close(() => done()));

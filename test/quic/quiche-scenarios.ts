@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { describe, test } from "#test";
-import type { QuicEvent, QuicServer } from "../../src/quic/mod.ts";
+import type { QuicEvent, QuicServer, QuicStream } from "../../src/quic/mod.ts";
 import { lossyPath } from "./lossy-path.ts";
 import {
   accept,
@@ -13,14 +13,21 @@ import {
   connect,
   echo,
   listen,
+  pattern,
   readAll,
   text,
   until,
   within,
+  withPair,
   withServer,
 } from "./pair.ts";
 // Where no configuration has loaded it before all tests: on Deno, where each file has its Worker.
 import "./worker-that-can-hang.ts";
+
+/** Streams whose FINs follow their bytes. */
+const FINISHED = 3000;
+const ascending = (a: number, b: number) => a - b;
+const expectedLengths = Array.from({ length: FINISHED }, (_, i) => 1 + (i % 1500)).sort(ascending);
 
 export function quicheScenarios(backends: Backends): void {
   describe("the watchdog of the quiche Worker", () => {
@@ -182,6 +189,57 @@ export function quicheScenarios(backends: Backends): void {
           clearInterval(late);
           await path.close();
         }
+      }));
+  });
+
+  describe("a FIN of the quiche back-end that follows its bytes later", () => {
+    test("arrives, though it is lost, where the bytes are confirmed late", () =>
+      withServer(backends, {}, async (server) => {
+        const path = await lossyPath(server.address.port);
+        const client = await connect(backends, server, { port: path.port });
+        const accepted = await accept(server);
+        try {
+          // What belongs to the handshake is over.
+          await new Promise((resolve) => setTimeout(resolve, 200));
+          const ours = await Promise.all(Array.from({ length: 20 }, () => accepted.openUni()));
+          path.hold(true);
+          await Promise.all(ours.map((stream) => stream.write(bytesOf("all of it"))));
+          const theirs: QuicStream[] = [];
+          for (const _ of ours) theirs.push(await acceptStream(client));
+          for (const stream of theirs) assert.equal(text(await stream.read()), "all of it");
+          path.lose(Number.POSITIVE_INFINITY);
+          await Promise.all(ours.map((stream) => stream.end()));
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          path.lose(0);
+          path.hold(false);
+          for (const stream of theirs) assert.equal(await within(stream.read()), null);
+        } finally {
+          client.close(0n, "");
+          await path.close();
+        }
+      }));
+
+    test("arrives on each of thousands of streams, while the connection is never at rest", () =>
+      withPair(backends, async ({ client, accepted }) => {
+        const reading = (async () => {
+          const ends: Promise<Uint8Array>[] = [];
+          for (let i = 0; i < FINISHED; i++) ends.push(readAll(await acceptStream(client)));
+          return await Promise.all(ends);
+        })();
+        let next = 0;
+        const work = async () => {
+          while (next < FINISHED) {
+            const length = 1 + (next++ % 1500);
+            const stream = await accepted.openUni();
+            await stream.write(pattern(length));
+            // From the turn of the bytes to after their confirmation.
+            await new Promise((resolve) => setTimeout(resolve, length % 5));
+            await stream.end();
+          }
+        };
+        await Promise.all(Array.from({ length: 80 }, work));
+        const lengths = (await within(reading)).map(({ length }) => length);
+        assert.deepEqual(lengths.toSorted(ascending), expectedLengths);
       }));
   });
 

@@ -18,6 +18,7 @@ import {
   TELL_AFTER,
 } from "../messages.ts";
 import { BlockedStreams } from "./blocked-streams.ts";
+import { Confirmations } from "./confirmations.ts";
 import { Farewell } from "./farewell.ts";
 import { LeavingStreams } from "./leaving-streams.ts";
 import { type Native, type NativeConnection, type NativePathStats, nativeFault } from "./native.ts";
@@ -39,6 +40,8 @@ const ANSWER_TIME = 2;
 const ACK_LENGTH = 100;
 /** Streams looked at for STOP_SENDING in one go. */
 const SWEEP_STEP = 128;
+/** Streams asked for the room in the congestion window: what one tells its flow control bounds too. */
+const ROOM_STREAMS = 4;
 /** Where no more streams than this are open, they are looked at after every packet. */
 const SWEEP_AT_ONCE = 16;
 /** Largest piece of a stream that is passed on at once. */
@@ -46,7 +49,7 @@ const READ_SIZE = 64 * 1024;
 
 const readBuffer = new Uint8Array(READ_SIZE);
 const nothing = new Uint8Array(0);
-const noPath: NativePathStats = { rtt: 0, lost: 0, retrans: 0 };
+const noPath: NativePathStats = { rtt: 0, lost: 0, retrans: 0, cwnd: 0 };
 
 type EventBody<E = ConnectionEvent> = E extends ConnectionEvent ? Omit<E, "connection"> : never;
 
@@ -87,6 +90,7 @@ export class EngineConnection {
   readonly #unsent = new Set<EngineStream>();
   /** Streams of which a FIN without bytes is to be sent: see {@link #sendFins}. */
   readonly #finishing = new Set<EngineStream>();
+  readonly #confirmations = new Confirmations();
   /** Streams that STOP_SENDING is to be sent of: see {@link #sendStops}. */
   readonly #stopping: StreamCode[] = [];
   /** Streams that RESET_STREAM is to be sent of: see {@link #sendResets}. */
@@ -115,9 +119,8 @@ export class EngineConnection {
   #closing: { close: QuicClose; deadline: number } | undefined;
   #closeSent = false;
   #farewell: Farewell | undefined;
-  /** Packets lost or repeated so far, and when there was a new one. */
-  #losses = 0;
-  #lossAt = Number.NEGATIVE_INFINITY;
+  /** Whether quiche has packets to send that its congestion window does not bound. */
+  #probing = false;
   /** When the peer was last heard, or pinged. */
   #quietSince: number;
   /** When the idle timeout comes at the earliest. */
@@ -179,6 +182,9 @@ export class EngineConnection {
       // A packet that quiche refuses is dropped; a fatal one shows in localError().
     }
     this.#farewell?.heard();
+    if (this.#finishing.size > 0 && !this.#probing) {
+      this.#confirmations.heard(this.#room(), this.#path0().cwnd, now, this.#finishing);
+    }
     this.#quietSince = now;
     this.#idleAt = now + this.#idleTimeout();
     this.#sweepLeft = this.#streams.size;
@@ -249,23 +255,28 @@ export class EngineConnection {
       if (sent === null) break;
       const [length, { to }] = sent;
       out.push(length, to);
+      this.#confirmations.sent(length);
       if (length > ACK_LENGTH && this.#connected) this.#dataAt = now;
     }
     this.#unsent.clear();
+    this.#probing = false;
   }
 
   /**
-   * Sends FINs that come after the last byte has gone, once that has arrived.
+   * Sends FINs that come after the last byte has gone, once that is confirmed.
    *
    * quiche 0.18 takes a stream for complete when all bytes are confirmed, whether the FIN was or
    * not, and forgets it at the next confirmation. A FIN that still waits then is never sent, and
    * one that was lost is never repeated; after the confirmation of all bytes it is as safe as they.
    */
   #sendFins(out: PacketWriter, now: number): void {
+    const path = this.#path0();
+    this.#confirmations.flushed(path.lost + path.retrans, now, this.#finishing);
     const isAllConfirmed = this.#isAllConfirmed(now);
-    this.#noteLosses(now);
+    // While a loss is due to be noticed, nothing can be said of what is confirmed.
+    if (!isAllConfirmed && this.#quic.timeout() === 0) return;
     for (const stream of this.#finishing) {
-      if (!isAllConfirmed && now < this.#finishAt(stream)) continue;
+      if (!isAllConfirmed && now < this.#confirmations.finishAt(stream, path.rtt)) continue;
       try {
         this.#quic.streamSend(stream.id, nothing, true);
       } catch (error) {
@@ -279,21 +290,24 @@ export class EngineConnection {
     this.#sendPackets(out, now);
   }
 
-  /** When the bytes of a stream have arrived by all appearances: no loss, and time enough. */
-  #finishAt(stream: EngineStream): number {
-    return Math.max(stream.wroteAt, this.#lossAt) + this.#arrivalTime();
+  /** Bytes that may go out before others are confirmed, as far as some of the streams tell. */
+  #room(): number {
+    let room = 0;
+    let asked = 0;
+    for (const { id } of this.#finishing) {
+      try {
+        room = Math.max(room, this.#quic.streamCapacity(id));
+      } catch {
+        // The peer has stopped it, as the next probe shows.
+      }
+      if (++asked === ROOM_STREAMS) break;
+    }
+    return room;
   }
 
   /** How long it takes, ample, until what was sent is confirmed. */
   #arrivalTime(): number {
     return 2 * this.#path0().rtt + ARRIVE_MARGIN;
-  }
-
-  #noteLosses(now: number): void {
-    const { lost, retrans } = this.#path0();
-    if (lost + retrans === this.#losses) return;
-    this.#losses = lost + retrans;
-    this.#lossAt = now;
   }
 
   #path0(): NativePathStats {
@@ -492,6 +506,7 @@ export class EngineConnection {
       if (taken === null || (taken === 0 && next.bytes.length > 0)) break;
       this.#dataAt = now;
       stream.wroteAt = now;
+      this.#confirmations.took(taken);
       this.#unsent.add(stream);
       this.#countWritten(stream.id, taken);
       stream.took(taken);
@@ -791,7 +806,12 @@ export class EngineConnection {
     let at = this.#quicTimerAt;
     if (!this.#connected && !this.#ended) at = Math.min(at, this.#startedAt + HANDSHAKE_TIMEOUT);
     if (this.#closing !== undefined && !this.#closeSent) at = Math.min(at, this.#closeAt(now));
-    for (const stream of this.#finishing) at = Math.min(at, this.#finishAt(stream));
+    if (this.#finishing.size > 0) {
+      const { rtt } = this.#path0();
+      for (const stream of this.#finishing) {
+        at = Math.min(at, this.#confirmations.finishAt(stream, rtt));
+      }
+    }
     at = Math.min(at, this.#leaving.nextTime, this.#farewell?.nextTime(now) ?? at);
     if (this.#connected && !this.#ended) at = Math.min(at, this.#pingAt());
     return Math.min(at, this.#answerBy ?? at);
@@ -800,7 +820,10 @@ export class EngineConnection {
   #timerFired(): void {
     this.#timer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
-    if (performance.now() >= this.#quicTimerAt) this.#quic.onTimeout();
+    if (performance.now() >= this.#quicTimerAt) {
+      this.#quic.onTimeout();
+      this.#probing = true;
+    }
     this.#urgent = true;
     this.#wake();
   }

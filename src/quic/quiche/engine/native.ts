@@ -73,6 +73,8 @@ export interface NativePathStats {
   /** Packets taken for lost, and frames sent again. */
   readonly lost: number;
   readonly retrans: number;
+  /** Bytes of packets that may be unconfirmed at once. */
+  readonly cwnd: number;
 }
 
 export interface NativeCloseInfo {

@@ -5,6 +5,7 @@
  */
 
 import type { QuicStreamKind } from "../../connection.ts";
+import type { Awaiting } from "./confirmations.ts";
 
 /** Whether this side opened a stream (RFC 9000 §2.1). */
 export function isLocal(id: number, isServer: boolean): boolean {
@@ -56,6 +57,8 @@ export class EngineStream {
   unread = 0;
   /** When quiche last took bytes. */
   wroteAt = 0;
+  /** What is known of the confirmation of its bytes, where FIN waits for that. */
+  awaiting: Awaiting | undefined;
   /** Its place among streams with something to send: lower ones first. */
   order = FIRST;
   /** Whether quiche knows the stream: one of ours exists there from the first operation on. */
