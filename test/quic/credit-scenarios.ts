@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import type { QuicStream, QuicStreamKind } from "../../src/quic/mod.ts";
-import { type Backends, bytesOf, readAll, within, withPair } from "./pair.ts";
+import { type Backends, bytesOf, readAll, text, within, withPair } from "./pair.ts";
 
 const LIMIT = 8;
 /** Longer than it takes until what was sent before is confirmed. */
@@ -92,6 +92,58 @@ export function creditScenarios(backends: Backends): void {
       test(`a bidirectional stream that is ${name} gives its place back`, async () => {
         for (const end of Object.values(openerActs)) await cycle(backends, "bidi", act, end);
       });
+    }
+
+    if (backends.server === "quiche" && backends.client === "quiche") {
+      test("streams that are stopped and end soon after do not use their places up", () =>
+        withPair(
+          backends,
+          async ({ client, accepted }) => {
+            void (async () => {
+              for (let stream = await accepted.accept(); stream; stream = await accepted.accept()) {
+                if (text(await stream.read()) === "begun") stream.stopSending(3n);
+              }
+            })().catch(() => {});
+            const endOne = async () => {
+              const stream = await client.openUni();
+              await stream.write(bytesOf("begun"));
+              await pause(A_WHILE / 2);
+              await stream.end().catch(() => {});
+            };
+            for (let round = 0; round < 20; round++) {
+              await within(Promise.all(Array.from({ length: LIMIT }, endOne)));
+            }
+            // All but those of the stops that were sent at once.
+            for (let open = 0; open < LIMIT - LIMIT / 4; open++) {
+              const stream = await within(client.openUni());
+              await stream.write(bytesOf("stays"));
+            }
+          },
+          { listen: { maxUniStreams: LIMIT } },
+        ));
+    }
+
+    if (backends.server === "quiche") {
+      test("streams that are stopped and do not end are told so, however many were stopped before", () =>
+        withPair(
+          backends,
+          async ({ client, accepted }) => {
+            void (async () => {
+              for (let stream = await accepted.accept(); stream; stream = await accepted.accept()) {
+                stream.stopSending(3n);
+              }
+            })().catch(() => {});
+            for (let stopped = 0; stopped < LIMIT / 2; stopped++) {
+              const stream = await client.openUni();
+              const writing = async () => {
+                for (;;) await stream.write(new Uint8Array(10_000));
+              };
+              await assert.rejects(within(writing()), { code: "STREAM_STOPPED" });
+              stream.reset(4n);
+            }
+          },
+          { listen: { maxUniStreams: LIMIT } },
+        ));
     }
 
     // Deno's own stack tells of a stop only once something is written.

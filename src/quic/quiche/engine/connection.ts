@@ -44,6 +44,9 @@ const SWEEP_STEP = 128;
 const ROOM_STREAMS = 4;
 /** Where no more streams than this are open, they are looked at after every packet. */
 const SWEEP_AT_ONCE = 16;
+/** Milliseconds, and bytes, for which a stream may go on before a stop that is scarce is sent. */
+const DROP_TIME = 2_000;
+const DROP_LENGTH = 256 * 1024;
 /** Largest piece of a stream that is passed on at once. */
 const READ_SIZE = 64 * 1024;
 
@@ -56,6 +59,11 @@ type EventBody<E = ConnectionEvent> = E extends ConnectionEvent ? Omit<E, "conne
 interface StreamCode {
   readonly stream: EngineStream;
   readonly code: bigint;
+}
+
+interface Stop extends StreamCode {
+  /** When it is sent at the latest. */
+  readonly dueAt: number;
 }
 
 export interface EngineConnectionOptions {
@@ -92,7 +100,7 @@ export class EngineConnection {
   readonly #finishing = new Set<EngineStream>();
   readonly #confirmations = new Confirmations();
   /** Streams that STOP_SENDING is to be sent of: see {@link #sendStops}. */
-  readonly #stopping: StreamCode[] = [];
+  readonly #stopping: Stop[] = [];
   /** Streams that RESET_STREAM is to be sent of: see {@link #sendResets}. */
   readonly #resetting: StreamCode[] = [];
   /** Streams that are over, but for quiche. */
@@ -338,6 +346,10 @@ export class EngineConnection {
     for (const stop of this.#stopping.splice(0)) {
       const { stream, code } = stop;
       if (stream.readDone) continue;
+      if (this.#canWait(stop, now)) {
+        this.#stopping.push(stop);
+        continue;
+      }
       const isOver = stream.exists && this.#swallow(stream.id);
       if (!isOver && this.#leaving.mayStop(stream.id)) {
         this.#shutdown(stream, this.#native.Shutdown.Read, code);
@@ -350,6 +362,10 @@ export class EngineConnection {
       this.#readingDone(stream);
     }
     this.#sendPackets(out, now);
+  }
+
+  #canWait({ stream, dueAt }: Stop, now: number): boolean {
+    return now < dueAt && stream.dropped < DROP_LENGTH && this.#leaving.isScarce(stream.id);
   }
 
   /**
@@ -414,11 +430,13 @@ export class EngineConnection {
    * whether that was the end of it.
    */
   #swallow(id: number): boolean {
+    const stream = this.#streams.get(id);
     try {
       for (;;) {
         const got = this.#quic.streamRecv(id, readBuffer);
         if (got === null) return false;
         if (got[1]) return true;
+        if (stream !== undefined) stream.dropped += got[0];
       }
     } catch (error) {
       if (nativeFault(error).type === "reset") this.#noteReset(id);
@@ -651,7 +669,7 @@ export class EngineConnection {
     } else {
       if (stream.readDone) return;
       stream.isStopping = true;
-      this.#stopping.push({ stream, code: command.code });
+      this.#stopping.push({ stream, code: command.code, dueAt: now + DROP_TIME });
     }
   }
 
@@ -812,6 +830,8 @@ export class EngineConnection {
         at = Math.min(at, this.#confirmations.finishAt(stream, rtt));
       }
     }
+    // The others wait for places, which come with packets.
+    for (const { dueAt } of this.#stopping) if (dueAt > now) at = Math.min(at, dueAt);
     at = Math.min(at, this.#leaving.nextTime, this.#farewell?.nextTime(now) ?? at);
     if (this.#connected && !this.#ended) at = Math.min(at, this.#pingAt());
     return Math.min(at, this.#answerBy ?? at);

@@ -10,7 +10,9 @@
  *   ours. A FIN that is sent, and confirmed, once more helps.
  * - A unidirectional stream that was stopped, always; and any other that the peer ends with bytes
  *   that it sent after it was stopped, or that this side has reset. Nothing helps: such stops are
- *   rationed, and where none is left, what comes is read and dropped instead.
+ *   rationed. Where half of those for unidirectional streams are gone, what comes of one is read
+ *   and dropped for a while first, since most end by themselves where their reader is no longer
+ *   interested; where none is left, it is read and dropped to its end.
  *
  * @module
  */
@@ -42,6 +44,8 @@ export class LeavingStreams {
   readonly #isServer: boolean;
   /** How many streams of the peer may be stopped still, which may cost their places. */
   readonly #stops: Record<QuicStreamKind, number>;
+  /** Where no more of those are left, a stop is for a stream that does not end without. */
+  readonly #scarceUni: number;
   readonly #leaving = new Map<number, Leaving>();
   #mayReclaim = true;
 
@@ -55,6 +59,12 @@ export class LeavingStreams {
     this.#isServer = isServer;
     // At least half of the places stay with the peer, whatever becomes of the streams.
     this.#stops = { bidi: Math.floor(limits.bidi / 2), uni: Math.floor(limits.uni / 2) };
+    this.#scarceUni = Math.floor(this.#stops.uni / 2);
+  }
+
+  /** Whether to wait, before a stream is stopped, for an end that its peer may give it anyway. */
+  isScarce(id: number): boolean {
+    return kindOf(id) === "uni" && this.#stops.uni <= this.#scarceUni;
   }
 
   /** Whether a stream can be stopped; where not, what comes on it is to be dropped. */

@@ -49,6 +49,8 @@ export class EngineStream {
   wasReset = false;
   /** Whether this side wants no more of it; what comes is dropped. */
   isStopping = false;
+  /** Bytes that came since. */
+  dropped = 0;
   /** Whether STOP_SENDING went out. */
   stopped = false;
   /** Whether quiche has taken FIN. */
