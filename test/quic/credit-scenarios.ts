@@ -121,9 +121,7 @@ export function creditScenarios(backends: Backends): void {
           },
           { listen: { maxUniStreams: LIMIT } },
         ));
-    }
 
-    if (backends.server === "quiche") {
       test("streams that are stopped and do not end are told so, however many were stopped before", () =>
         withPair(
           backends,
