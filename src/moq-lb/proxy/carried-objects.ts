@@ -140,6 +140,10 @@ export class FetchObjects {
     prioritise(this.#delivery, parameters);
   }
 
+  get hasBegun(): boolean {
+    return this.#source.streams > 0n;
+  }
+
   /**
    * Resolves once the stream is over, however long it takes; where none begins, after a while.
    * Messages may be through long before.

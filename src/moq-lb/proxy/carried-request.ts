@@ -475,6 +475,20 @@ export class CarriedRequest implements KeptMapping {
     void this.#objects.finished(!this.#isAnsweredForGood).then(() => this.#finish());
   }
 
+  /**
+   * Both legs have said all, and no object has come: one may still, as long as nobody else needs the
+   * place (LB-PMAP-14, LB-SEC-28).
+   *
+   * @returns whether it is over by that
+   */
+  giveWay(): boolean {
+    const objects = this.#objects;
+    if (!this.#isDraining || !(objects instanceof FetchObjects) || objects.hasBegun) return false;
+    objects.release();
+    this.#finish();
+    return true;
+  }
+
   #say(to: SessionRequest | undefined, reply: Parameters<SessionRequest["send"]>[0]): void {
     this.#guard(() => to?.send(reply));
   }

@@ -191,7 +191,7 @@ export class ProxiedSession {
   /** The client makes a request. */
   onRequest(request: IncomingRequest): void {
     const { requestId } = request.message;
-    if (this.#isFull) {
+    if (!this.#hasRoom()) {
       tell(this.#proxy.onFull, undefined);
       request.refuse(this.#refusal("EXCESSIVE_LOAD"));
       return;
@@ -231,9 +231,14 @@ export class ProxiedSession {
     this.#mover.rotated(previous, active);
   }
 
-  get #isFull(): boolean {
+  /** Whether one request more may be carried; one that waits for nothing but late objects yields. */
+  #hasRoom(): boolean {
     const { maximumMappings } = this.#proxy.limits;
-    return this.#mappings.size + this.#waiting.size >= maximumMappings;
+    if (this.#mappings.size + this.#waiting.size < maximumMappings) return true;
+    for (const mapping of this.#mappings) {
+      if (mapping instanceof CarriedRequest && mapping.giveWay()) return true;
+    }
+    return false;
   }
 
   /** Limits and authorization, then placement (LB-S38). */
@@ -443,7 +448,7 @@ export class ProxiedSession {
   /** Why nothing more can be asked of the client now, if so. */
   #relayFault(): RequestErrorName | undefined {
     if (this.#clientLeaves || this.#isClosed) return "GOING_AWAY";
-    if (this.#isFull) return "EXCESSIVE_LOAD";
+    if (!this.#hasRoom()) return "EXCESSIVE_LOAD";
     // It would wait for the client's credit, which may never come (LB-S65).
     return this.#session.transport.canOpen("bidi") ? undefined : "EXCESSIVE_LOAD";
   }

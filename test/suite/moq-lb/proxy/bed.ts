@@ -159,6 +159,13 @@ export interface ProxyBedOptions {
   readonly tokens?: readonly SetupOption[];
 }
 
+/** A client, and what the server has of it. */
+export interface ProxyClient {
+  readonly client: Peer;
+  readonly proxied: ProxiedSession;
+  readonly proxySession: MoqtSession;
+}
+
 /** Route for everything below (live) to r1, below (vod) to r2. */
 export const twoRoutes = [
   { prefix: ["live"], kind: "static", rid: "r1" },
@@ -177,6 +184,8 @@ export class ProxyBed {
   onRelay: ((relay: Peer, rid: string) => void) | undefined;
   readonly redirects: string[] = [];
   readonly faults: unknown[] = [];
+  readonly #all: ProxiedSession[] = [];
+  readonly #connect: (options: ProxyBedOptions) => ProxyClient;
 
   constructor(options: ProxyBedOptions = {}) {
     const { draft = 22, routes = twoRoutes, limits = {}, relay: relayOptions = {} } = options;
@@ -229,9 +238,24 @@ export class ProxyBed {
       ...options.proxy,
       backendTokens,
     };
-    const [near, far] = memoryTransportPair({ protocol, ...options.transport });
+    this.#connect = (more) => this.#admit(proxy, { ...options, ...more });
+    const { client, proxied, proxySession } = this.#connect({});
+    this.client = client;
+    this.proxied = proxied;
+    this.proxySession = proxySession;
+  }
+
+  /** One client more of the same server, with the same relays. */
+  another(options: Pick<ProxyBedOptions, "draft" | "tokens"> = {}): ProxyClient {
+    return this.#connect(options);
+  }
+
+  #admit(proxy: ProxyContext, options: ProxyBedOptions): ProxyClient {
+    const { draft = 22 } = options;
+    const { clock } = this;
+    const [near, far] = memoryTransportPair({ protocol: draftName(draft), ...options.transport });
     let mode: ProxiedSession | undefined;
-    this.proxySession = new MoqtSession(far, {
+    const proxySession = new MoqtSession(far, {
       role: "server",
       clock,
       setupOptions: [
@@ -246,15 +270,17 @@ export class ProxyBed {
         this.faults.push(error);
       },
     });
-    this.proxied = new ProxiedSession(this.proxySession, () => ({ client: "c" }), proxy);
-    mode = this.proxied;
-    void this.proxySession.run().then((close) => this.proxied.onClosed(close));
-    this.client = new Peer(near, {
+    const proxied = new ProxiedSession(proxySession, () => ({ client: "c" }), proxy);
+    mode = proxied;
+    this.#all.push(proxied);
+    void proxySession.run().then((close) => proxied.onClosed(close));
+    const client = new Peer(near, {
       role: "client",
       clock,
       setupOptions: options.tokens ?? [],
       ...options.client,
     });
+    return { client, proxied, proxySession };
   }
 
   /** The newest session to a relay. */
@@ -270,7 +296,7 @@ export class ProxyBed {
     const version = (previous?.snapshot.version ?? 0) + 1;
     const active = activate(snapshot(version, routes, health));
     this.holder.active = active;
-    this.proxied.onSnapshot(previous, active);
+    for (const proxied of this.#all) proxied.onSnapshot(previous, active);
   }
 
   async pass(milliseconds: number): Promise<void> {

@@ -47,6 +47,37 @@ describe("FETCH and TRACK_STATUS through the proxy", () => {
     });
   }
 
+  test("one whose stream may still come has its place until another request needs it [LB-PMAP-14] [LB-SEC-28]", async () => {
+    const bed = new ProxyBed({ limits: { maximumMappings: 2 } });
+    const through = async (name: string) => {
+      const asked = await bed.client.ask(requestFor("FETCH", name));
+      bed.relay().of("FETCH").at(-1)?.send(grantOf("FETCH"), true);
+      asked.request.finish();
+      await settle();
+      return asked;
+    };
+    const asked = [await through("live-a"), await through("live-b")];
+    assert.deepEqual(
+      asked.map(({ end }) => end?.how),
+      ["finished", "finished"],
+    );
+    assert.equal(bed.proxied.counts.mappings, 2);
+    // The oldest of them gives way, the other one is still served.
+    const third = await bed.client.ask(requestFor("SUBSCRIBE", "live-c"));
+    assert.equal(third.error, undefined);
+    assert.equal(bed.proxied.counts.mappings, 2);
+    const [, second] = bed.relay().of("FETCH");
+    await bed.relay().send(new Uint8Array([0x05, Number(second?.message.requestId)]));
+    assert.deepEqual(
+      bed.client.streams.map(({ header }) => header),
+      [{ type: "FETCH", requestId: asked[1]?.request.message.requestId }],
+    );
+    // That one has objects to bring: it stays.
+    const fourth = await bed.client.ask(requestFor("SUBSCRIBE", "live-d"));
+    assert.equal(fourth.error, requestErrorCodes.EXCESSIVE_LOAD);
+    assert.deepEqual(bed.faults, []);
+  });
+
   test("a refusal of the relay comes unchanged, codes that nobody knows included [RQ-12] [RT-11]", async () => {
     const bed = new ProxyBed();
     const refusal = {

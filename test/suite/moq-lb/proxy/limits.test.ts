@@ -14,7 +14,7 @@ import { grantOf, ProxyBed, requestFor, requestOk, settle } from "./bed.ts";
 describe("limits of a proxied session", () => {
   test("one request more than allowed gets EXCESSIVE_LOAD, those before go on, and others too [LB-SEC-28] [LB-PSETUP-18] [LB-PSETUP-20]", async () => {
     const bed = new ProxyBed({ limits: { maximumMappings: 2 } });
-    const other = new ProxyBed({ limits: { maximumMappings: 2 } });
+    const other = bed.another();
     const first = await bed.client.ask(requestFor("SUBSCRIBE", "live-a"));
     await bed.client.ask(requestFor("SUBSCRIBE", "live-b"));
     const refused = await bed.client.ask(requestFor("SUBSCRIBE", "live-c"));
@@ -22,8 +22,9 @@ describe("limits of a proxied session", () => {
     assert.equal(refused.error, requestErrorCodes.EXCESSIVE_LOAD);
     assert.ok(refused.answer.retryInterval >= 1n);
     await other.client.ask(requestFor("SUBSCRIBE", "live-c"));
-    assert.equal(other.relay().requests.length, 1);
-    const [served] = bed.relay().requests;
+    const [own, others] = bed.dialled.map(({ relay }) => relay);
+    assert.equal(others?.requests.length, 1);
+    const [served] = own?.requests ?? [];
     served?.send(grantOf("SUBSCRIBE"));
     await settle();
     assert.equal(first.answer?.type, "SUBSCRIBE_OK");
@@ -31,7 +32,7 @@ describe("limits of a proxied session", () => {
     first.request.cancel();
     await settle();
     await bed.client.ask(requestFor("SUBSCRIBE", "live-d"));
-    assert.equal(bed.relay().requests.length, 3);
+    assert.equal(own?.requests.length, 3);
   });
 
   test("as many as allowed may come at once [LB-SEC-28]", async () => {
@@ -73,17 +74,39 @@ describe("limits of a proxied session", () => {
     ]);
   });
 
-  test("a relay more than allowed gets EXCESSIVE_LOAD [LB-PSETUP-17] [LB-PSETUP-16] [LB-SEC-31]", async () => {
-    const routes = ["r1", "r2", "r3"].map((rid) => ({ prefix: [rid], kind: "static", rid }));
-    for (const limit of ["maximumBackendsPerSession", "maximumBackends"] as const) {
-      const bed = new ProxyBed({ routes, limits: { [limit]: 2 } });
-      await bed.client.ask(requestFor("SUBSCRIBE", "r1"));
-      await bed.client.ask(requestFor("SUBSCRIBE", "r2"));
-      const refused = await bed.client.ask(requestFor("SUBSCRIBE", "r3"));
-      assert.equal(refused.error, requestErrorCodes.EXCESSIVE_LOAD);
-      assert.equal(bed.dialled.length, 2);
-      assert.equal(bed.proxied.mappings.size, 2);
-    }
+  const apart = ["r1", "r2", "r3"].map((rid) => ({ prefix: [rid], kind: "static", rid }));
+
+  test("a relay more than allowed for one session gets EXCESSIVE_LOAD, and nobody else does [LB-PSETUP-17] [LB-PSETUP-16]", async () => {
+    const bed = new ProxyBed({ routes: apart, limits: { maximumBackendsPerSession: 2 } });
+    const other = bed.another();
+    await bed.client.ask(requestFor("SUBSCRIBE", "r1"));
+    await bed.client.ask(requestFor("SUBSCRIBE", "r2"));
+    const refused = await bed.client.ask(requestFor("SUBSCRIBE", "r3"));
+    assert.equal(refused.error, requestErrorCodes.EXCESSIVE_LOAD);
+    assert.equal(bed.proxied.mappings.size, 2);
+    const asked = await other.client.ask(requestFor("SUBSCRIBE", "r3"));
+    assert.equal(asked.error, undefined);
+    assert.deepEqual(
+      bed.dialled.map(({ rid }) => rid),
+      ["r1", "r2", "r3"],
+    );
+  });
+
+  test("a session to a relay more than allowed for all clients gets EXCESSIVE_LOAD, until one is given up [LB-PSETUP-16] [LB-SEC-31]", async () => {
+    const bed = new ProxyBed({ routes: apart, limits: { maximumBackends: 2 } });
+    const other = bed.another();
+    await bed.client.ask(requestFor("SUBSCRIBE", "r1"));
+    await bed.client.ask(requestFor("SUBSCRIBE", "r2"));
+    // Its own sessions to relays would be the first.
+    const refused = await other.client.ask(requestFor("SUBSCRIBE", "r1"));
+    assert.equal(refused.error, requestErrorCodes.EXCESSIVE_LOAD);
+    assert.equal(bed.dialled.length, 2);
+    assert.deepEqual([bed.proxied.mappings.size, other.proxied.mappings.size], [2, 0]);
+    bed.client.session.close();
+    await settle();
+    const again = await other.client.ask(requestFor("SUBSCRIBE", "r1"));
+    assert.equal(again.error, undefined);
+    assert.equal(bed.dialled.length, 3);
   });
 });
 

@@ -6,6 +6,7 @@ import {
   type Draft,
   drafts,
   encodeControlMessage,
+  type MessageOf,
   type RequestType,
   requestErrorCodes,
   requestTypes,
@@ -22,6 +23,8 @@ async function carried(bed: ProxyBed, type: RequestType, draft: Draft = 22, gran
   const [mapping] = bed.proxied.mappings;
   return { asked, served, mapping };
 }
+
+type SubscribeOk = MessageOf<"SUBSCRIBE_OK">;
 
 const lasting = requestTypes.filter((type) => type !== "TRACK_STATUS");
 
@@ -68,35 +71,77 @@ describe("requests of the client", () => {
     assert.equal(await mapping?.forwardedAs, 0n);
   });
 
-  test("of two clients are numbered for each session to a relay alone [LB-PMAP-12] [PX-01] [LB-S60]", async () => {
-    const beds = [new ProxyBed(), new ProxyBed()];
-    for (let count = 0; count < 3; count++) {
-      for (const bed of beds) await bed.client.ask(requestFor("SUBSCRIBE", "live-v"));
-    }
-    for (const bed of beds) {
+  for (const draft of drafts) {
+    test(`draft ${draft}: of two clients with the same Request IDs and one relay have their own there, and their own answers [LB-PMAP-12] [PX-01] [LB-S60]`, async () => {
+      const bed = new ProxyBed({ draft });
+      const clients = [bed.client, bed.another().client];
+      const types = ["PUBLISH_NAMESPACE", "TRACK_STATUS", "SUBSCRIBE"] as const;
+      const asked = [];
+      for (const type of types) {
+        for (const client of clients) {
+          asked.push(await client.ask(requestFor(type, "live-v", draft)));
+        }
+      }
+      // Request IDs are even, and counted for each session to the relay alone.
+      const relays = bed.dialled.map(({ relay }) => relay);
+      assert.equal(relays.length, 2);
+      for (const { requests } of relays) {
+        assert.deepEqual(
+          requests.map(({ message }) => [message.type, message.requestId]),
+          types.map((type, index) => [type, 2n * BigInt(index)]),
+        );
+      }
+      // Every other one is answered, the last first.
+      const [first, second] = relays;
+      second?.only("SUBSCRIBE").send({ ...grantOf("SUBSCRIBE"), trackAlias: 7n } as SubscribeOk);
+      first?.only("TRACK_STATUS").send(requestOk);
+      second?.only("PUBLISH_NAMESPACE").send(requestOk);
+      await settle();
       assert.deepEqual(
-        bed.relay().requests.map(({ message }) => message.requestId),
-        [0n, 2n, 4n],
+        asked.map(({ answer }) => answer?.type),
+        [undefined, "REQUEST_OK", "REQUEST_OK", undefined, undefined, "SUBSCRIBE_OK"],
       );
-    }
-    // The third is answered first: the answer reaches the one that asked.
-    const asked = await beds[0]?.client.ask(requestFor("TRACK_STATUS", "live-v"));
-    beds[0]?.relay().only("TRACK_STATUS").send(requestOk);
-    await settle();
-    assert.equal(asked?.answer?.type, "REQUEST_OK");
-    assert.equal(beds[1]?.client.requests.length, 0);
-  });
+      assert.deepEqual(bed.faults, []);
+    });
+
+    test(`draft ${draft}: of two clients with the same Track Aliases at one relay get their own objects [LB-PMAP-13] [LB-PDATA-14] [PX-02]`, async () => {
+      const bed = new ProxyBed({ draft });
+      const clients = [bed.client, bed.another().client];
+      for (const client of clients) {
+        await client.ask(requestFor("SUBSCRIBE", "live-v", draft));
+      }
+      const relays = bed.dialled.map(({ relay }) => relay);
+      for (const [index, relay] of relays.entries()) {
+        relay.only("SUBSCRIBE").send({ ...grantOf("SUBSCRIBE"), trackAlias: 7n } as SubscribeOk);
+        await settle();
+        await relay.send(new Uint8Array([0x10, 7, index, 0, 0, 1, 0xa0 + index]), true);
+      }
+      for (const [index, { streams, session }] of clients.entries()) {
+        assert.equal(streams.length, 1);
+        const [stream] = streams;
+        assert.ok(stream?.header.type === "SUBGROUP");
+        assert.equal(stream.header.groupId, BigInt(index));
+        assert.equal((await stream.stream.read())?.at(-1), 0xa0 + index);
+        assert.equal(session.isOver, false);
+      }
+    });
+  }
 
   test("a table for each session, which ends with it [LB-PMAP-1]", async () => {
     const bed = new ProxyBed();
     await carried(bed, "SUBSCRIBE");
-    const other = new ProxyBed();
-    assert.equal(bed.proxied.mappings.size, 1);
-    assert.equal(other.proxied.mappings.size, 0);
+    const other = bed.another();
+    assert.deepEqual([bed.proxied.mappings.size, other.proxied.mappings.size], [1, 0]);
+    const asked = await other.client.ask(requestFor("SUBSCRIBE", "live-v"));
+    assert.deepEqual([bed.proxied.mappings.size, other.proxied.mappings.size], [1, 1]);
+    const [own, others] = bed.dialled.map(({ relay }) => relay);
     bed.client.session.close();
     await settle();
-    assert.equal(bed.proxied.mappings.size, 0);
-    assert.equal(bed.relay().session.isOver, true);
+    assert.deepEqual([bed.proxied.mappings.size, other.proxied.mappings.size], [0, 1]);
+    assert.deepEqual([own?.session.isOver, others?.session.isOver], [true, false]);
+    others?.only("SUBSCRIBE").send(grantOf("SUBSCRIBE"));
+    await settle();
+    assert.equal(asked.answer?.type, "SUBSCRIBE_OK");
   });
 
   test("are cancelled at the relay with the client's code, known or not [LB-PMAP-7] [LB-S74]", async () => {
