@@ -56,14 +56,25 @@ const granted: readonly RequestType[] = [
   "SUBSCRIBE_TRACKS",
 ];
 
-/** A bed whose relays grant everything; each has Track Aliases of its own, from 5 on. */
+/**
+ * A bed whose relays grant everything; each gives the lowest Track Alias that is free there, from 5
+ * on.
+ */
 function bedThatGrants(options: ProxyBedOptions = {}): ProxyBed {
   const bed = new ProxyBed({ routes: hashed, ...options });
   bed.onRelay = (relay) => {
-    let trackAlias = 5n;
+    const aliases = new Set<bigint>();
     relay.onRequest = (request) => {
       const grant = grantOf(request.message.type);
-      request.send(grant.type === "SUBSCRIBE_OK" ? { ...grant, trackAlias: trackAlias++ } : grant);
+      if (grant.type !== "SUBSCRIBE_OK") {
+        request.send(grant);
+        return;
+      }
+      let trackAlias = 5n;
+      while (aliases.has(trackAlias)) trackAlias++;
+      aliases.add(trackAlias);
+      void request.ended.then(() => aliases.delete(trackAlias));
+      request.send({ ...grant, trackAlias });
     };
   };
   return bed;
