@@ -22,16 +22,16 @@ import {
   defaultMaximumPending,
   jwtPolicy,
   type LimitStatuses,
+  type MoveEvent,
+  type ProxyHooks,
   type RedirectorOptions,
   type RedirectServer,
   type RedirectServerOptions,
   type RedirectSessionEvent,
+  type SessionServer,
   sessionLog,
   tokenBucket,
 } from "../moq-lb/mod.ts";
-import type { MoveEvent } from "../moq-lb/proxy/moving/mover.ts";
-import type { ProxyHooks } from "../moq-lb/proxy/proxy-mode.ts";
-import type { SessionServer } from "../moq-lb/proxy/session-server.ts";
 import { printable } from "../moq-lb/session-event.ts";
 import { formatNameForLog } from "../moqt/mod.ts";
 import { createTally, type Reporter } from "../report/mod.ts";

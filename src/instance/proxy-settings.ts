@@ -5,7 +5,7 @@
  * @module
  */
 
-import { defaultProxyLimits, type ProxyLimits } from "../moq-lb/proxy/proxy-options.ts";
+import { defaultProxyLimits, type ProxyLimits } from "../moq-lb/mod.ts";
 import { normaliseUri } from "../snapshot/mod.ts";
 import type { SettingsReader } from "./settings-reader.ts";
 

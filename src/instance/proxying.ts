@@ -5,12 +5,16 @@
  * @module
  */
 
-import type { RedirectServerOptions } from "../moq-lb/mod.ts";
-import { ConfigurationError } from "../moq-lb/mod.ts";
-import { identityTokens } from "../moq-lb/proxy/identity-tokens.ts";
-import type { ProxyHooks } from "../moq-lb/proxy/proxy-mode.ts";
-import type { BackendTokens, DialRelay } from "../moq-lb/proxy/proxy-options.ts";
-import { createSessionServer, type SessionServer } from "../moq-lb/proxy/session-server.ts";
+import {
+  type BackendTokens,
+  ConfigurationError,
+  createSessionServer,
+  type DialRelay,
+  identityTokens,
+  type ProxyHooks,
+  type RedirectServerOptions,
+  type SessionServer,
+} from "../moq-lb/mod.ts";
 import { importSigningKey, SnapshotError } from "../snapshot/mod.ts";
 import { dial } from "../transport/dial.ts";
 import type { BackendTokenSettings, ProxySettings } from "./proxy-settings.ts";

@@ -5,8 +5,7 @@
  * @module
  */
 
-import { ConfigurationError, type RedirectServer } from "../moq-lb/mod.ts";
-import type { SessionServer } from "../moq-lb/proxy/session-server.ts";
+import { ConfigurationError, type RedirectServer, type SessionServer } from "../moq-lb/mod.ts";
 import {
   createReporter,
   instanceToken,

@@ -7,8 +7,12 @@
  */
 
 import { Histogram, Registry } from "prom-client";
-import { type DecisionEvent, type RedirectSessionEvent, reasonPhrases } from "../moq-lb/mod.ts";
-import type { ProxyStatus } from "../moq-lb/proxy/proxy-mode.ts";
+import {
+  type DecisionEvent,
+  type ProxyStatus,
+  type RedirectSessionEvent,
+  reasonPhrases,
+} from "../moq-lb/mod.ts";
 import { drafts } from "../moqt/mod.ts";
 import { decisionOutcomes, type ReportEvent } from "../report/mod.ts";
 import { type RoutingTable, routingTable } from "../routing/mod.ts";

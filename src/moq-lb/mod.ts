@@ -1,6 +1,6 @@
 /**
  * Redirect mode, for one request and for live sessions: who may ask, where a request goes, what is
- * answered.
+ * answered. Proxy mode, for live sessions: requests and objects are carried to relays and back.
  *
  * @module
  */
@@ -37,6 +37,38 @@ export { type JwtPolicyOptions, jwtPolicy } from "./jwt-policy.ts";
 export type { LimitStatus, LimitStatuses } from "./limit-status.ts";
 export { type DecisionLogRecord, decisionLog } from "./log.ts";
 export { isOperation, type Operation, operationOf } from "./operation.ts";
+export type { DataCounts } from "./proxy/data/delivery.ts";
+export {
+  clientDigest,
+  type IdentityTokenOptions,
+  identityTokens,
+} from "./proxy/identity-tokens.ts";
+export type { MoveEvent } from "./proxy/moving/mover.ts";
+export type { ProxyHooks, ProxyStatus } from "./proxy/proxy-mode.ts";
+export {
+  type BackendTokenContext,
+  type BackendTokens,
+  type DialRelay,
+  defaultProxyLimits,
+  type ProxyLimits,
+  type ProxyOptions,
+  type RelayDialOptions,
+} from "./proxy/proxy-options.ts";
+export {
+  CapabilitiesError,
+  type CapabilitiesErrorCode,
+  type PoolCapabilities,
+  poolCapabilities,
+  type RelayLimits,
+} from "./proxy/relays/capabilities.ts";
+export type { LocalHealth, LocalState } from "./proxy/relays/health-view.ts";
+export type { RelayMismatch } from "./proxy/relays/relays.ts";
+export {
+  createSessionServer,
+  type SessionServer,
+  type SessionServerOptions,
+  type SessionServerStatus,
+} from "./proxy/session-server.ts";
 export {
   type RateLimit,
   type TokenBucket,

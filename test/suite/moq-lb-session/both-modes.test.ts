@@ -1,12 +1,21 @@
 /** One server that serves both modes, each at addresses of its own. */
 
 import assert from "node:assert/strict";
+import { decodeJwt } from "jose";
 import { describe, test } from "#test";
-import type { DecisionEvent, RedirectSessionEvent } from "../../../src/moq-lb/mod.ts";
+import { utf8 } from "../../../src/bytes.ts";
 import {
+  type BackendTokenContext,
+  CapabilitiesError,
+  clientDigest,
   createSessionServer,
+  type DecisionEvent,
+  defaultProxyLimits,
+  identityTokens,
+  poolCapabilities,
+  type RedirectSessionEvent,
   type SessionServerOptions,
-} from "../../../src/moq-lb/proxy/session-server.ts";
+} from "../../../src/moq-lb/mod.ts";
 import {
   type Draft,
   draftName,
@@ -17,7 +26,11 @@ import {
   sessionErrorCodes,
 } from "../../../src/moqt/mod.ts";
 import { type IncomingRequest, MoqtSession } from "../../../src/session/mod.ts";
-import { type ActiveSnapshot, parseSnapshot } from "../../../src/snapshot/mod.ts";
+import {
+  type ActiveSnapshot,
+  generateSigningKey,
+  parseSnapshot,
+} from "../../../src/snapshot/mod.ts";
 import type { Transport } from "../../../src/transport/transport.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { settle } from "../../support/settle.ts";
@@ -27,6 +40,7 @@ import { activate, now } from "../routing/fixtures.ts";
 type Capabilities = Readonly<Record<string, unknown>>;
 
 const nothing = new Uint8Array(0);
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
 /** A snapshot in force that hashes everything over relays with these `attributes.moqt`. */
 function pool(relays: Readonly<Record<string, Capabilities>>, version = 1): ActiveSnapshot {
@@ -337,6 +351,55 @@ describe("limits of proxy mode", () => {
       inUse: 1,
       exceeded: 1,
     });
+  });
+});
+
+describe("a program that embeds the balancer", () => {
+  const proxyWith = (
+    bed: () => Bed,
+    backendTokens: SessionServerOptions["proxy"]["backendTokens"],
+  ) => ({
+    uris: ["/proxy"],
+    backendTokens,
+    drainDeadline: 5000,
+    dial: (uri: string, options: { readonly draft: Draft }) => bed().dial(uri, options),
+  });
+
+  test("has relays shown what its own hook gives [LB-SEC-14]", async () => {
+    const asked: BackendTokenContext[] = [];
+    const delegate = (context: BackendTokenContext) => {
+      asked.push(context);
+      return { tokenType: 9n, tokenValue: utf8(`for ${context.request?.type ?? "all"}`) };
+    };
+    const bed: Bed = new Bed(undefined, { proxy: proxyWith(() => bed, { delegate }) });
+    assert.equal(await subscribe(bed.web("/proxy")), "SUBSCRIBE_OK");
+    assert.deepEqual(
+      asked.map(({ uri, authority, request }) => [uri, authority, request?.type]),
+      [undefined, "SUBSCRIBE"].map((type) => [bed.dialled[0], "lb.example", type]),
+    );
+    assert.deepEqual(
+      bed.atRelays[0]?.tokens.map(({ tokenType, tokenValue }) => [tokenType, text(tokenValue)]),
+      [[9n, "for SUBSCRIBE"]],
+    );
+  });
+
+  test("has clients told to relays under its own name [LB-SEC-14] [LB-SEC-16]", async () => {
+    const key = await generateSigningKey("lb-1");
+    const tokens = identityTokens({ key, issuer: "https://lb.example", now: () => now });
+    const bed: Bed = new Bed(undefined, { proxy: proxyWith(() => bed, tokens) });
+    assert.equal(await subscribe(bed.web("/proxy")), "SUBSCRIBE_OK");
+    const [shown] = bed.atRelays[0]?.tokens ?? [];
+    const { sub } = decodeJwt(text(shown?.tokenValue ?? nothing));
+    assert.equal(sub, await clientDigest(undefined, "lb.example"));
+  });
+
+  test("knows what a pool can be promised, and the limits that count unless it says others [LB-PSETUP-2] [LB-PSETUP-3]", () => {
+    const { snapshot } = pool({ r1: { drafts: [20, 22] }, r2: { drafts: [18, 20] } });
+    assert.deepEqual(poolCapabilities(snapshot).drafts, [20]);
+    const apart = pool({ r1: { drafts: [22] }, r2: { drafts: [18] } });
+    assert.throws(() => poolCapabilities(apart.snapshot), CapabilitiesError);
+    const { limits } = new Bed().server.status().proxy;
+    assert.equal(limits.maximumBackends?.limit, defaultProxyLimits.maximumBackends);
   });
 });
 

@@ -4,12 +4,12 @@
  * @module
  */
 
-import type { RedirectServerOptions } from "../../../src/moq-lb/mod.ts";
-import type { ProxyOptions } from "../../../src/moq-lb/proxy/proxy-options.ts";
 import {
   createSessionServer,
+  type ProxyOptions,
+  type RedirectServerOptions,
   type SessionServer,
-} from "../../../src/moq-lb/proxy/session-server.ts";
+} from "../../../src/moq-lb/mod.ts";
 import type { Transport } from "../../../src/transport/transport.ts";
 
 export interface ServiceOptions extends ProxyOptions {
