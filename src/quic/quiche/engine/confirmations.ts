@@ -16,11 +16,12 @@ const OVERTAKEN = 1.5;
 /** Milliseconds by which a loss may be noticed late. */
 const LATE = 5;
 /**
- * Milliseconds, besides two round trips, after which bytes are taken for confirmed all the same:
- * more may be on its way than was sent since, and what the connection may send may be bounded by
- * flow control, which hides how much that is.
+ * Milliseconds, besides several round trips, after which bytes are taken for confirmed all the same.
+ * On a path that loses something all the time, nothing is ever certain; and what may be sent may be
+ * bounded by flow control, which hides how much is on its way.
  */
 const LONG = 1_000;
+const LONG_ROUNDS = 6;
 
 /** Of one stream. */
 export interface Awaiting {
@@ -43,7 +44,6 @@ export class Confirmations {
   #underWay = Number.POSITIVE_INFINITY;
   #window = 0;
   #losses = 0;
-  #lossAt = Number.NEGATIVE_INFINITY;
 
   /** quiche has taken bytes of a stream. */
   took(count: number): void {
@@ -76,12 +76,9 @@ export class Confirmations {
    *
    * @param losses packets taken for lost, and frames sent again, so far
    */
-  flushed(losses: number, now: number, streams: Iterable<AwaitingStream>): void {
+  flushed(losses: number, streams: Iterable<AwaitingStream>): void {
     const isLoss = losses !== this.#losses;
-    if (isLoss) {
-      this.#losses = losses;
-      this.#lossAt = now;
-    }
+    this.#losses = losses;
     const isAllSent = this.#underWay + PACKET <= this.#window;
     if (isAllSent) this.#sent = this.#taken;
     for (const stream of streams) {
@@ -96,7 +93,7 @@ export class Confirmations {
    * @param rtt milliseconds of a round trip
    */
   finishAt({ wroteAt, awaiting }: AwaitingStream, rtt: number): number {
-    const late = Math.max(wroteAt, this.#lossAt) + 2 * rtt + LONG;
+    const late = wroteAt + LONG_ROUNDS * rtt + LONG;
     const overtakenAt = awaiting?.overtakenAt;
     return overtakenAt === undefined ? late : Math.min(late, overtakenAt + OVERTAKEN * rtt + LATE);
   }

@@ -279,7 +279,7 @@ export class EngineConnection {
    */
   #sendFins(out: PacketWriter, now: number): void {
     const path = this.#path0();
-    this.#confirmations.flushed(path.lost + path.retrans, now, this.#finishing);
+    this.#confirmations.flushed(path.lost + path.retrans, this.#finishing);
     const isAllConfirmed = this.#isAllConfirmed(now);
     // While a loss is due to be noticed, nothing can be said of what is confirmed.
     if (!isAllConfirmed && this.#quic.timeout() === 0) return;
