@@ -268,6 +268,42 @@ describe("a rotation that moves a namespace", () => {
     assert.equal(bed.relay("r1").only("SUBSCRIBE").isOver, true);
   });
 
+  test("frees the alias of the old relay, which gives it to another track, while the client keeps both apart, also when the first comes back [LB-PMAP-9] [LB-PMAP-13] [LB-PDATA-14] [PX-02]", async () => {
+    const vod = { prefix: ["vod"], kind: "static", rid: "r1" };
+    const bed = bedThatGrants({ ...reissuing, routes: [...pinned("r1"), vod] });
+    const first = await bed.client.ask(requestFor("SUBSCRIBE", "live-a--v"));
+    await bed.relay("r1").send(group(5n, 7n), true);
+    bed.rotate([...pinned("r2"), vod]);
+    await bed.pass(3000);
+    await bed.relay("r2").send(group(5n, 8n), true);
+    await bed.pass(3000);
+    assert.equal(bed.relay("r1").only("SUBSCRIBE").isOver, true);
+    const second = await bed.client.ask(requestFor("SUBSCRIBE", "vod-b--v"));
+    assert.notEqual(aliasAt(second), aliasAt(first));
+    await bed.relay("r1").send(group(5n, 20n), true);
+    await bed.relay("r2").send(group(5n, 9n), true);
+    bed.rotate([...pinned("r1"), vod]);
+    await bed.pass(3000);
+    // 5 is taken there now.
+    await bed.relay("r1").send(group(6n, 10n), true);
+    await bed.relay("r1").send(group(5n, 21n), true);
+    assert.deepEqual(
+      bed.client.streams.map(
+        ({ header }) => header.type === "SUBGROUP" && [header.trackAlias, header.groupId],
+      ),
+      [
+        [aliasAt(first), 7n],
+        [aliasAt(first), 8n],
+        [aliasAt(second), 20n],
+        [aliasAt(first), 9n],
+        [aliasAt(first), 10n],
+        [aliasAt(second), 21n],
+      ],
+    );
+    assert.deepEqual([bed.client.session.isOver, bed.relay("r1").session.isOver], [false, false]);
+    assert.deepEqual(bed.faults, []);
+  });
+
   test("asks for a SUBSCRIBE too where the balancer makes none again [LB-PMOVE-2] [LB-PMOVE-18] [LB-PMOVE-19]", async () => {
     const bed = bedThatGrants({ routes: pinned("r1") });
     const asked = await bed.client.ask(requestFor("SUBSCRIBE", "live-a--v"));
