@@ -8,6 +8,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { toHex, utf8 } from "../bytes.ts";
 import { originKey, restrictionScope } from "../client-group/mod.ts";
 import type { CertificatePair, GatewayConfig, OriginConfig } from "./config.ts";
+import { soleName } from "./sole-name.ts";
 import type { OriginTarget } from "./types.ts";
 
 /** What routing looks at in a request. */
@@ -46,7 +47,11 @@ export class Routes {
     if (origin === undefined) return undefined;
     const { tenant } = origin;
     const tenantName =
-      tenant === undefined ? undefined : "name" in tenant ? tenant.name : field(tenant.header);
+      tenant === undefined
+        ? undefined
+        : "name" in tenant
+          ? tenant.name
+          : soleName(field(tenant.header));
     const own = clientName === undefined ? undefined : origin.clientCertificates.get(clientName);
     return this.#target(origin, tenantName, own ?? origin.clientCertificate);
   }

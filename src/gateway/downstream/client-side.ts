@@ -52,6 +52,11 @@ export interface ClientSideListener {
   drained(): void;
   /** The client has reset its stream, or its connection has ended (B08). */
   gone(): void;
+  /**
+   * The content of the request, or its framing, is not what it says (RFC 9112 §7.1): the origin hears of
+   * a reset, and the client gets `answer` unless a response has begun.
+   */
+  malformed(answer: Answer): void;
 }
 
 /** What an exchange needs of the connection that its request came on. */

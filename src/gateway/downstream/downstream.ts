@@ -54,7 +54,8 @@ export class Downstream {
   readonly #wallClock: () => number;
   readonly #onError: (error: Error) => void;
   readonly #listeners = new Set<Listener>();
-  readonly #sockets = new Map<Socket, string>();
+  /** All that were admitted, be they in their handshake. */
+  readonly #sockets = new Set<Socket>();
   readonly #perAddress = new Map<string, number>();
   readonly #clients = new Set<Client>();
   readonly #exchanges = new Set<{ check(now: number): void }>();
@@ -203,8 +204,7 @@ export class Downstream {
       socket.destroy();
       return false;
     }
-    socket.setNoDelay(true);
-    this.#sockets.set(socket, address);
+    this.#sockets.add(socket);
     this.#perAddress.set(address, ofAddress + 1);
     socket.once("close", () => {
       this.#sockets.delete(socket);
@@ -227,8 +227,10 @@ export class Downstream {
       socket.destroy();
       return;
     }
+    socket.on("error", () => {});
+    socket.setNoDelay(true);
     const id = crypto.randomUUID();
-    const address = this.#sockets.get(socket) || undefined;
+    const address = socket.remoteAddress;
     let client: Client | undefined;
     const closed = () => {
       if (client === undefined) return;
@@ -266,7 +268,7 @@ export class Downstream {
 
   #destroyAll(): void {
     for (const client of [...this.#clients]) client.destroy();
-    for (const socket of [...this.#sockets.keys()]) socket.destroy();
+    for (const socket of [...this.#sockets]) socket.destroy();
   }
 
   #tellIfEmpty(): void {

@@ -154,7 +154,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
         most: this.#rules.limits.replayBytes,
         length: contentLengthOf(fields),
         moved: () => this.#moved(),
-        mismatched: () => this.#malformed(),
+        mismatched: () => this.malformed(malformedContent),
         ending: () => this.#contentEnds(),
       });
     }
@@ -264,6 +264,13 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     this.#error ??= "client_gone";
     this.#cancelUpstream(CANCEL);
     this.#end();
+  }
+
+  malformed(answer: Answer): void {
+    if (this.#state === "over") return;
+    this.#cancelUpstream(PROTOCOL_ERROR);
+    if (this.#state === "responding") this.#break("http_request_error", PROTOCOL_ERROR);
+    else this.#answer(answer);
   }
 
   /** Time has passed: ends what has waited for too long. */
@@ -410,14 +417,6 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       return;
     }
     this.#answer(resetAnswer(name), name);
-  }
-
-  /** The client's content is not as long as it says. */
-  #malformed(): void {
-    if (this.#state === "over") return;
-    this.#cancelUpstream(PROTOCOL_ERROR);
-    if (this.#state === "responding") this.#break("http_request_error", PROTOCOL_ERROR);
-    else this.#answer(malformedContent);
   }
 
   #contentEnds(): void {

@@ -80,10 +80,11 @@ function tlsServer({ spec, setupTime, admit, take }: ListenerOptions): Server {
       handshakeTimeout: setupTime,
     },
     (socket: TLSSocket) => {
-      if (!admit(socket)) return;
       take(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1", "https");
     },
   );
+  // Before its handshake, which costs the most of all: what is not through counts too.
+  server.on("connection", (socket: Socket) => void admit(socket));
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return server;
 }

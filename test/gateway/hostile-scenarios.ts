@@ -1,0 +1,234 @@
+/** Clients that mean no good, on the wire: content that is none, floods of frames, connections without end. */
+
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { describe, test } from "#test";
+import { utf8 } from "../../src/bytes.ts";
+import { codes } from "../support/http2/frames.ts";
+import { play, type Stage, type StageOptions } from "./stage.ts";
+
+const scenario = (name: string, options: StageOptions, body: (stage: Stage) => Promise<void>) =>
+  test(name, play(options, body));
+
+const host = "Host: api.example";
+const chunked = [host, "Transfer-Encoding: chunked"];
+
+export function hostileScenarios(): void {
+  describe("content of HTTP/1.1 that is none", malformedContent);
+  describe("connections of clients", connections);
+  describe("a field that names tenants", tenants);
+}
+
+function malformedContent(): void {
+  const rows: readonly (readonly [what: string, content: string, status: number])[] = [
+    ["a size with a prefix", "0x4\r\nabcd\r\n0\r\n\r\n", 400],
+    ["an extension that ends with LF", "4;\nabcd\r\n0\r\n\r\n", 400],
+    ["a size that is none", "Z\r\n\r\n", 400],
+    ["a size beyond any", "fffffffffffffffff\r\nabcd\r\n0\r\n\r\n", 400],
+    ["more octets than the size says", "4\r\nabcdefgh\r\n0\r\n\r\n", 400],
+    ["a trailer with a space in its name", "4\r\nabcd\r\n0\r\nx y: 1\r\n\r\n", 400],
+    ["trailers without end", `4\r\nabcd\r\n0\r\nx: ${"y".repeat(200_000)}\r\n\r\n`, 431],
+  ];
+  for (const [what, content, status] of rows) {
+    scenario(
+      `${what}: answered ${status} though the request is on its way, which the origin sees reset`,
+      {},
+      async (stage) => {
+        const client = await stage.http1();
+        client.send(["POST /c HTTP/1.1", ...chunked]);
+        const request = await stage.origin.requestFor("/c");
+        client.write(content);
+        const response = await client.response();
+        assert.equal(response.status, status);
+        assert.equal(response.get("connection"), "close");
+        assert.ok(response.whole);
+        assert.equal(await client.over(), "fin");
+        assert.equal(await request.connection.reset(request.id), codes.PROTOCOL_ERROR);
+        assert.equal(request.stream.ended, false);
+        stage.release(client);
+      },
+    );
+  }
+
+  scenario("in one piece with its head is answered 400 too", {}, async (stage) => {
+    const client = await stage.http1();
+    client.send(["POST /c HTTP/1.1", ...chunked], "4\r\nabcd\r\nZ\r\n\r\n");
+    assert.equal((await client.response()).status, 400);
+    assert.equal(await client.over(), "fin");
+    for (const { stream } of stage.origin.requests) assert.equal(stream.ended, false);
+    stage.release(client);
+  });
+
+  scenario("is answered while more of it comes", {}, async (stage) => {
+    const client = await stage.http1();
+    client.send(["POST /c HTTP/1.1", ...chunked]);
+    await stage.origin.requestFor("/c");
+    client.write("0x4\r\n");
+    for (let count = 0; count < 64; count++) client.write("x".repeat(16_384));
+    assert.equal((await client.response()).status, 400);
+    stage.release(client);
+  });
+
+  scenario("ends a response that has begun, which nobody takes for whole", {}, async (stage) => {
+    const client = await stage.http1();
+    client.send(["POST /c HTTP/1.1", ...chunked], "4\r\nabcd\r\n");
+    const request = await stage.origin.requestFor("/c");
+    request.connection.headers(request.id, [[":status", "200"]]);
+    await request.connection.data(request.id, utf8("part"));
+    await client.came(/part/);
+    client.write("Z\r\n\r\n");
+    await client.over();
+    assert.equal(client.received.match(/HTTP\/1\.1 /g)?.length, 1);
+    assert.doesNotMatch(client.received, /\r\n0\r\n\r\n$/);
+    assert.equal(await request.connection.reset(request.id), codes.PROTOCOL_ERROR);
+    stage.release(client);
+  });
+
+  scenario(
+    "of a request whose response is whole already ends the connection, and nothing else",
+    {},
+    async (stage) => {
+      const client = await stage.http1();
+      client.send(["POST /c HTTP/1.1", ...chunked], "4\r\nabcd\r\n");
+      (await stage.origin.requestFor("/c")).respond(413, [["content-length", "0"]]);
+      assert.equal((await client.response()).status, 413);
+      client.write("Z\r\n\r\n");
+      await client.over();
+      assert.equal(client.received, "");
+      stage.release(client);
+    },
+  );
+
+  scenario("of a request that waits for its turn is answered in its turn", {}, async (stage) => {
+    const client = await stage.http1();
+    client.send(["GET /1 HTTP/1.1", host]);
+    const first = await stage.origin.requestFor("/1");
+    client.send(["POST /2 HTTP/1.1", ...chunked], "Z\r\n\r\n");
+    client.write("more of it");
+    await first.connection.ping();
+    first.respond(200, [["content-length", "2"]], "ok");
+    const whole = await client.response();
+    assert.equal(whole.status, 200);
+    assert.equal(whole.content, "ok");
+    assert.equal((await client.response()).status, 400);
+    assert.equal(await client.over(), "fin");
+    assert.equal(stage.origin.requests.length, 1);
+    stage.release(client);
+  });
+
+  scenario(
+    "but what is no request behind one that is answered is answered 400 after it",
+    {},
+    async (stage) => {
+      const client = await stage.http1();
+      client.send(["GET /1 HTTP/1.1", host]);
+      const first = await stage.origin.requestFor("/1");
+      client.write("no request\r\n\r\n");
+      await first.connection.ping();
+      first.respond(200, [["content-length", "2"]], "ok");
+      const whole = await client.response();
+      assert.equal(whole.content, "ok");
+      assert.equal((await client.response()).status, 400);
+      assert.equal(await client.over(), "fin");
+      stage.release(client);
+    },
+  );
+}
+
+/** A connection to the gateway's port for TLS on which nothing, or some octets, are said. */
+function silent(stage: Stage, octets?: Uint8Array): Socket {
+  const socket = connect(stage.bed.h2Port, "127.0.0.1");
+  socket.on("error", () => {});
+  if (octets !== undefined) socket.write(octets);
+  socket.resume();
+  return socket;
+}
+
+const closed = (socket: Socket) =>
+  new Promise<void>((resolve) => {
+    if (socket.destroyed) resolve();
+    else socket.once("close", () => resolve());
+  });
+
+function connections(): void {
+  scenario(
+    "count from before their handshake, which has to be over in time",
+    { secure: true, config: { limits: { clientConnections: 4, clientHeaderTime: 0.5 } } },
+    async (stage) => {
+      // Half as many as there may be come of one address: one says nothing, one half a ClientHello.
+      const handshaking = [silent(stage), silent(stage, Uint8Array.of(22, 3, 1, 2, 0, 1, 0))];
+      const beyond = silent(stage);
+      await closed(beyond);
+      for (const socket of handshaking) assert.equal(socket.destroyed, false);
+      await Promise.all(handshaking.map(closed));
+      const client = await stage.client();
+      const { at, response } = await stage.place(client, "/in");
+      at.respond(204);
+      assert.equal((await response()).status, 204);
+    },
+  );
+
+  scenario(
+    "are as many of one address as half of all, and no more in all than there may be",
+    { config: { limits: { clientConnections: 3 } } },
+    async (stage) => {
+      const from = async (localAddress: string) => {
+        const client = await stage.client({ localAddress });
+        return {
+          client,
+          in: client.ping().then(
+            () => true,
+            () => false,
+          ),
+        };
+      };
+      const first = [await from("127.0.0.1"), await from("127.0.0.1")];
+      for (const { in: taken } of first) assert.ok(await taken);
+      const ofTheSame = await from("127.0.0.1");
+      await ofTheSame.client.over();
+      const other = await from("127.0.0.2");
+      assert.ok(await other.in);
+      const beyond = await from("127.0.0.3");
+      await beyond.client.over();
+      for (const { client } of [ofTheSame, beyond]) stage.release(client);
+      for (const { client } of [...first, other]) await client.ping();
+      // Whoever leaves makes room.
+      stage.release(other.client);
+      await stage.bed.until(() => stage.bed.clientConnections() === 2);
+      const next = await from("127.0.0.3");
+      assert.ok(await next.in);
+    },
+  );
+}
+
+function tenants(): void {
+  scenario(
+    "names none where it has two names, be they two lines or one: nobody chooses whose connection it is on [CG-KEY-8]",
+    { entry: { tenant: "header:x-tenant" } },
+    async (stage) => {
+      const [http2, http1] = [await stage.client(), await stage.http1()];
+      const exchanges = [
+        await stage.place(http2, "/one", { fields: [["x-tenant", "one"]] }),
+        await stage.place(http2, "/none"),
+        await stage.place(http2, "/joined", { fields: [["x-tenant", "one, two"]] }),
+        await stage.place(http2, "/lines", {
+          fields: [
+            ["x-tenant", "one"],
+            ["x-tenant", "two"],
+          ],
+        }),
+      ];
+      const answer = http1.fetch(["GET /h1 HTTP/1.1", host, "X-Tenant: two", "X-Tenant: one"]);
+      const h1 = await stage.origin.requestFor("/h1");
+      const [one, none, joined, lines] = exchanges.map(({ at }) => at.connection);
+      assert.notEqual(one, none);
+      assert.equal(joined, none);
+      assert.equal(lines, none);
+      assert.notEqual(h1.connection, one);
+      for (const { at } of exchanges) at.respond(204);
+      for (const { response } of exchanges) assert.equal((await response()).status, 204);
+      h1.respond(204);
+      await answer;
+    },
+  );
+}
