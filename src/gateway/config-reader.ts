@@ -277,7 +277,7 @@ class Reading {
       map.problem("token", "the file has to hold 16 to 256 characters of Base64");
     }
     if (address !== undefined && !isLoopback(address.hostname) && !map.has("token")) {
-      map.problem("token", "missing: only the loopback does without");
+      map.problem("token", "only an address of the loopback does without a token");
     }
     map.refuseOthers();
     return address && { ...address, ...(token !== undefined && { token }) };

@@ -75,9 +75,8 @@ export interface Gateway {
 /**
  * Runs a gateway.
  *
- * @throws {YardmasterError} LISTEN_FAILED
+ * @throws {YardmasterError} LISTEN_FAILED; LOG_FAILED, the log's file cannot be opened
  * @throws {ConfigurationError} the store's address, keys that can verify nothing
- * @throws what opening the log's file throws
  */
 export async function createGateway(
   config: GatewayConfig,

@@ -40,7 +40,7 @@ export interface OriginOptions {
  *
  * @example
  * ```ts
- * const app = new Hono()
+ * const app = new Hono<{ Variables: ClientGroupVariables }>()
  * app.use(clientGroup())
  * app.post("/abuse", (c) => {
  *   c.var.clientGroup?.block(60)

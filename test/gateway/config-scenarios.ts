@@ -211,7 +211,7 @@ export const faults: readonly (readonly [
     ["admin"],
     { address: "0.0.0.0:9901" },
     "admin.token",
-    /only the loopback/,
+    /only an address of the loopback/,
   ],
   [
     "a frame type of HTTP/2 itself",
