@@ -55,7 +55,8 @@ export interface Http2ClientEvents {
   /** The request's HEADERS were handed to the socket: from here on it might be processed (C08). */
   sent(streamId: number): void;
   /**
-   * The connection is over: exactly once, before its streams end for it, and the last that is told.
+   * The connection is over: exactly once, before its streams end for it, and the last that is told. A
+   * request that was not {@link sent} by now never is.
    * `error` where it did not end in peace. A stream that was received to its end can still be read.
    */
   closed(error?: Error): void;
@@ -117,6 +118,8 @@ export class Http2ClientConnection {
   #state: "connecting" | "open" | "leaving" | "over" = "connecting";
   #peerMaxConcurrentStreams = Number.POSITIVE_INFINITY;
   #lastRequested = 0;
+  /** Whether node:http2 is opening a stream; some runtimes send its HEADERS within that call. */
+  #requesting = false;
   /** `closed` was told. */
   #over = false;
 
@@ -137,7 +140,13 @@ export class Http2ClientConnection {
         groupControl: (payload, streamId) => events.groupControl(payload, streamId),
         reset: (streamId, code) => events.reset(streamId, code),
         headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
-        sent: (streamId) => events.sent(streamId),
+        sent: (streamId) => {
+          // Of one that node:http2 never told of, nothing goes out: what was refused stays unsent.
+          if (streamId > this.#lastRequested && !this.#requesting) {
+            throw new Error("node:http2 opens a stream that nobody knows");
+          }
+          events.sent(streamId);
+        },
         endReceived: (streamId) => events.endReceived?.(streamId),
         contentDone: () => false,
         ended: (streamId) => {
@@ -197,12 +206,7 @@ export class Http2ClientConnection {
     }
     checkFields(fields);
     if (this.openStreams >= this.#peerMaxConcurrentStreams) throw full();
-    const stream = this.#session.request(
-      options.sensitive.length === 0
-        ? fields
-        : { ...fields, [sensitiveHeaders]: [...options.sensitive] },
-      { endStream: options.endStream, waitForTrailers: options.trailers === true },
-    );
+    const stream = this.#open(fields, options);
     stream.on("error", () => {});
     const { id } = stream;
     if (id === undefined) {
@@ -218,6 +222,20 @@ export class Http2ClientConnection {
       this.#releaseIfRead();
     });
     return { stream, id };
+  }
+
+  #open(fields: OutgoingHttpHeaders, options: RequestStreamOptions): ClientHttp2Stream {
+    this.#requesting = true;
+    try {
+      return this.#session.request(
+        options.sensitive.length === 0
+          ? fields
+          : { ...fields, [sensitiveHeaders]: [...options.sensitive] },
+        { endStream: options.endStream, waitForTrailers: options.trailers === true },
+      );
+    } finally {
+      this.#requesting = false;
+    }
   }
 
   /**

@@ -56,7 +56,8 @@ export interface TapHandler {
   ended(streamId: number): void;
   /**
    * The connection is over, exactly once, and node:http2 has not heard of it: the handler destroys the
-   * tap when nothing is left to be read.
+   * tap when nothing is left to be read. No HEADERS of a stream of ours go after it that have not gone
+   * before.
    */
   closed(error?: Error): void;
 }
@@ -251,6 +252,7 @@ export class FrameTap extends Duplex {
   abort(): void {
     this.#conclude();
     this.#writes.flush();
+    this.#ended = true;
     this.#socket.destroy();
   }
 
@@ -489,6 +491,8 @@ export class FrameTap extends Duplex {
 
   #frameOut(header: FrameHeader): Disposition {
     const { type, flags, streamId } = header;
+    // The end was told: what had not been sent by then never is, and may be sent elsewhere.
+    if (this.#closed && this.#role === "client" && streamId > this.#lastSent) return "drop";
     switch (type) {
       case frameTypes.SETTINGS:
         return this.#settingsSent ? "pass" : "gather";

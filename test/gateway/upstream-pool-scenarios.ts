@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
+import { Http2CallError } from "../../src/http2/mod.ts";
 import {
   client,
   type FakeLink,
@@ -501,6 +502,82 @@ function states(): void {
     assert.deepEqual(pool.view().streams, []);
     assert.deepEqual(pool.view().connections, []);
     assert.equal(restrictions.size, 0);
+  });
+
+  test("a stream that the runtime has told otherwise is never taken for one that was not sent [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link, pool } = upstreamBed({ limits: { streamsPerConnection: 2 } });
+    const outcomes = ["/1", "/2", "/3"].map((path) => submit(A, path));
+    await turn();
+    assert.deepEqual(link(0).paths, ["/1", "/2"]);
+    // On the wire it has another number: one of the two, or of those that are to come.
+    link(0).sent(5);
+    assert.notEqual(pool.view().connections[0]?.state, "ACTIVE");
+    await turn();
+    assert.deepEqual(
+      outcomes.map(({ failed, stream }) => [failed?.type, stream?.sent]),
+      [
+        ["connection-lost", true],
+        ["connection-lost", true],
+        // It is on the connection that nobody doubts.
+        [undefined, false],
+      ],
+    );
+    assert.deepEqual(link(1).paths, ["/3"]);
+  });
+
+  test("nor is one that goes under another number within the call that opens it [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link } = upstreamBed();
+    const first = submit(A, "/1");
+    await turn();
+    link(0).during = (id) => link(0).sent(id + 2);
+    const second = submit(A, "/2");
+    assert.notEqual(second.stream, undefined);
+    await turn();
+    for (const { failed, stream, ends } of [first, second]) {
+      assert.deepEqual([failed?.type, stream?.sent, ends], ["connection-lost", true, 1]);
+    }
+  });
+
+  test("nor one of which the runtime says that it could not be opened, and that has left [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    for (const code of ["NOT_OPEN", "FULL", "INVALID_FIELDS"] as const) {
+      const { submit, link, links } = upstreamBed();
+      submit(A, "/1");
+      await turn();
+      link(0).during = (id) => {
+        link(0).sent(id);
+        throw new Http2CallError(code, "and yet it has gone");
+      };
+      const outcome = submit(A, "/2");
+      await turn();
+      assert.equal(outcome.declined?.because, "unreachable");
+      assert.deepEqual(
+        links.map(({ paths }) => paths),
+        [["/1"]],
+      );
+    }
+  });
+
+  test("nor one that the runtime lets go of while the connection goes on [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link } = upstreamBed();
+    const outcome = submit(A, "/1");
+    await turn();
+    link(0).open.get(1)?.stream.emit("close");
+    assert.deepEqual([outcome.failed?.type, outcome.stream?.sent], ["connection-lost", true]);
+    // What comes of it later concerns nobody.
+    link(0).sent(1);
+    await turn();
+    assert.equal(link(0).over, false);
+  });
+
+  test("nor one of which the runtime changes the number [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link } = upstreamBed();
+    const outcome = submit(A, "/1");
+    await turn();
+    const stream = link(0).open.get(1)?.stream;
+    assert.ok(stream !== undefined);
+    stream.id = 3;
+    link(0).lose();
+    assert.deepEqual([outcome.failed?.type, outcome.stream?.sent], ["connection-lost", true]);
   });
 
   test("half the clients of an origin do not notice the loss of one of two connections [CG-FAIL-12]", async () => {

@@ -236,7 +236,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       {
         method: this.#head.method,
         // What was read and is not kept could not be sent again, be it that nothing of it had gone out.
-        sent: (stream?.sent ?? false) || !replayable,
+        sent: (stream?.sent ?? true) || !replayable,
         replayable,
         responseReceived: this.#answered,
         responseForwarded: this.#state === "responding",

@@ -51,6 +51,7 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   #trailers: OutgoingHttpHeaders = {};
   id = 0;
   identifier: number | undefined;
+  /** Whether its HEADERS might have gone: false only where it is known that they have not (C08). */
   sent = false;
   responseReceived = false;
   /** END_STREAM of the response was on the wire. */
@@ -160,8 +161,9 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
     this.#handlers.failed(unprocessed);
   }
 
-  /** The connection has ended. */
+  /** The connection has ended: nothing goes out any more that has not gone before. */
   lost(): void {
+    if (this.#stream?.id !== this.id) this.sent = true;
     this.#fail();
   }
 
@@ -207,6 +209,8 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   #closed(): void {
     this.#connection?.release(this);
     this.#connection?.freed();
+    // The runtime has let go of it, and the connection goes on: its HEADERS might still go out.
+    if (!this.#over) this.sent = true;
     this.#fail();
   }
 

@@ -81,8 +81,12 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   /** Whether the runtime takes no more streams than there are. */
   #full = false;
   #requests = 0;
-  /** The request whose HEADERS are being handed over: some runtimes send them within that call. */
-  #opening: Exchange | undefined;
+  /** Whether a request is being handed over: some runtimes send its HEADERS within that call. */
+  #opening = false;
+  /** The stream whose HEADERS went within it. */
+  #sentWithin: number | undefined;
+  /** The highest stream that the runtime has told of. */
+  #lastTold = 0;
 
   constructor(
     context: PoolContext,
@@ -180,7 +184,8 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     if (identifier !== undefined) request.fields[CLIENT_GROUP] = formatClientGroup(identifier);
     else if (CLIENT_GROUP in request.fields) delete request.fields[CLIENT_GROUP];
     let opened: OpenedStream;
-    this.#opening = exchange;
+    this.#opening = true;
+    this.#sentWithin = undefined;
     try {
       opened = (this.#link as OriginLink).request(request.fields, {
         endStream: request.endStream,
@@ -190,6 +195,11 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     } catch (error) {
       if (from === "queue") this.#context.restrictions.enqueue(client, this.target.scope);
       this.shared.end(client);
+      // It has left all the same, and must not be placed once more.
+      if (this.#sentWithin !== undefined) {
+        this.#doubt();
+        return { placed: false, because: "unsendable" };
+      }
       if (error instanceof Http2CallError && error.code === "NOT_OPEN") {
         this.retire("closed");
         return { placed: false, because: "not-active" };
@@ -200,13 +210,16 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
       }
       return { placed: false, because: "unsendable" };
     } finally {
-      this.#opening = undefined;
+      this.#opening = false;
     }
     this.#streams++;
     this.#requests++;
     this.#liveness?.began();
     exchange.open(this, opened, identifier);
     this.#map.place(exchange, this.id, opened.id);
+    this.#lastTold = opened.id;
+    if (this.#sentWithin === opened.id) exchange.sent = true;
+    else if (this.#sentWithin !== undefined) this.#doubt();
     if (this.#requests >= this.#context.limits.requestsPerConnection) this.retire("used up");
     return placing;
   }
@@ -324,8 +337,22 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   }
 
   sent(streamId: number): void {
-    const exchange = this.#map.at(this.id, streamId) ?? this.#opening;
+    const exchange = this.#map.at(this.id, streamId);
     if (exchange !== undefined) exchange.sent = true;
+    else if (this.#opening && this.#sentWithin === undefined) this.#sentWithin = streamId;
+    // Others have been let go of before they went, for good.
+    else if (streamId > this.#lastTold) this.#doubt();
+  }
+
+  /**
+   * A stream is on the wire that the runtime has told otherwise, or not at all: whose it is nobody knows,
+   * so that every request here might have been sent, and nothing that is said of a stream can be trusted.
+   */
+  #doubt(): void {
+    this.shared.drain();
+    for (const [, exchange] of this.#map.on(this.id)) exchange.sent = true;
+    // Not from within the runtime's call.
+    queueMicrotask(() => this.destroy());
   }
 
   ended(streamId: number): void {
