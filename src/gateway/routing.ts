@@ -27,6 +27,8 @@ export class Routes {
   readonly #rest: OriginConfig | undefined;
   readonly #blockScope: GatewayConfig["blockScope"];
   readonly #targets = new Map<OriginConfig, Map<string, OriginTarget>>();
+  /** SHA-256 of their certificates. */
+  readonly #identities = new Map<CertificatePair, string>();
 
   constructor({ origins, blockScope }: Pick<GatewayConfig, "origins" | "blockScope">) {
     for (const origin of origins) {
@@ -57,8 +59,19 @@ export class Routes {
   }
 
   #originFor(authority: string): OriginConfig | undefined {
-    const host = authority.replace(/:\d*$/, "");
-    return this.#byHost.get(authority) ?? this.#byHost.get(host) ?? this.#rest;
+    return (
+      this.#byHost.get(authority) ?? this.#byHost.get(authority.replace(/:\d*$/, "")) ?? this.#rest
+    );
+  }
+
+  /** Asked for by each request. */
+  #identityOf(pair: CertificatePair): string {
+    let identity = this.#identities.get(pair);
+    if (identity === undefined) {
+      identity = digest(pair.certificate);
+      this.#identities.set(pair, identity);
+    }
+    return identity;
   }
 
   #target(
@@ -67,8 +80,11 @@ export class Routes {
     pair: CertificatePair | undefined,
   ): OriginTarget {
     const targets = this.#targets.get(origin) as Map<string, OriginTarget>;
-    const identity = pair && digest(pair.certificate);
-    const name = JSON.stringify([tenant ?? null, identity ?? null]);
+    const identity = pair && this.#identityOf(pair);
+    const name =
+      identity === undefined && tenant === undefined
+        ? ""
+        : JSON.stringify([tenant ?? null, identity ?? null]);
     const found = targets.get(name);
     if (found !== undefined) return found;
     const made = targetOf(origin, tenant, pair, this.#blockScope);

@@ -121,6 +121,11 @@ export interface UpstreamStream {
   /** Whether anything of it was handed to the socket (CG-MAP-4). */
   readonly sent: boolean;
   /**
+   * Octets of the response's content, padding included, once all of it was on the wire, be it that nobody
+   * has read it yet: no trailers follow then. `undefined` before, and where there are trailers.
+   */
+  readonly wholeContent: number | undefined;
+  /**
    * Resets the stream with this HTTP/2 code, at once; nothing is heard of it afterwards. After
    * {@link ExchangeHandlers.complete} that ends what is left of the request; without it, the stream
    * counts until the content has ended.

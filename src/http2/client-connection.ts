@@ -48,6 +48,8 @@ export interface Http2ClientEvents {
   reset(streamId: number, code: number): void;
   /** HEADERS: of an informational response, of the response, or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
+  /** DATA of the response with so many octets, padding included. */
+  dataReceived?(streamId: number, octets: number): void;
   /** END_STREAM of the response: without it, whatever the runtime's stream says, it is not whole (B07). */
   endReceived?(streamId: number): void;
   /** The stream counts no more against the origin's limit: both sides have ended it, or one reset it. */
@@ -147,6 +149,7 @@ export class Http2ClientConnection {
           }
           events.sent(streamId);
         },
+        dataReceived: (streamId, octets) => events.dataReceived?.(streamId, octets),
         endReceived: (streamId) => events.endReceived?.(streamId),
         contentDone: () => false,
         ended: (streamId) => {

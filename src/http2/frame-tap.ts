@@ -48,6 +48,8 @@ export interface TapHandler {
   headersReceived(streamId: number, endStream: boolean): void;
   /** The first HEADERS frame of a stream was handed to the socket by this side. */
   sent(streamId: number): void;
+  /** DATA of the peer with so many octets, padding included. */
+  dataReceived?(streamId: number, octets: number): void;
   /** END_STREAM of the peer; what ended before it is not whole. */
   endReceived?(streamId: number): void;
   /** Whether node:http2 has taken the whole content that this side has for the stream. */
@@ -456,8 +458,9 @@ export class FrameTap extends Duplex {
   }
 
   /** END_STREAM means what it says once its frame is whole, and the header block that has it. */
-  #frameEnded({ type, flags, streamId }: FrameHeader): void {
+  #frameEnded({ type, flags, streamId, length }: FrameHeader): void {
     if (type === frameTypes.DATA) {
+      this.#handler.dataReceived?.(streamId, length);
       if ((flags & frameFlags.END_STREAM) !== 0) this.#endIn(streamId);
       return;
     }

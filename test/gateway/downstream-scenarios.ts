@@ -403,6 +403,26 @@ function http2Messages(): void {
   });
 
   scenario(
+    "never takes a response for whole that has a frame more than the origin said [B07]",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      await stage.share(client);
+      const { at, reset } = await stage.place(client, "/more");
+      at.connection.headers(at.id, [
+        [":status", "200"],
+        ["content-length", "9"],
+      ]);
+      // All at once: the gateway knows of the end when it passes on what was announced.
+      await Promise.all([
+        at.connection.data(at.id, utf8("announced")),
+        at.connection.data(at.id, utf8(" and more"), true),
+      ]);
+      assert.equal(await reset(), codes.INTERNAL_ERROR);
+    },
+  );
+
+  scenario(
     "is answered 504 where the origin takes too long, and the origin told [K02]",
     { config: { limits: { originResponseTime: 30 } } },
     async (stage) => {

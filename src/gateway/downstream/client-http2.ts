@@ -201,6 +201,7 @@ class Http2Side implements ClientSide {
   readonly #toHead: boolean;
   #responseTrailers: Fields | undefined;
   #withContent = true;
+  #withTrailers = true;
   #waiting = false;
   /** Takes the place of the trailers. */
   #resetCode: number | undefined;
@@ -244,25 +245,31 @@ class Http2Side implements ClientSide {
     fields: Fields,
     sensitive: readonly string[],
     withContent: boolean,
+    mayHaveTrailers: boolean,
   ): boolean {
     if (!this.#open) return true;
     const headers = fields as OutgoingHttpHeaders;
     headers[":status"] = status;
     if (sensitive.length > 0) headers[sensitiveHeaders as unknown as string] = [...sensitive];
+    const waitForTrailers = withContent && mayHaveTrailers;
     this.#withContent = withContent;
+    this.#withTrailers = waitForTrailers;
     try {
-      this.#stream.respond(headers, { endStream: !withContent, waitForTrailers: withContent });
+      this.#stream.respond(headers, { endStream: !withContent, waitForTrailers });
     } catch {
       return false;
     }
-    if (withContent) {
-      this.#stream.on("wantTrailers", () => this.#last());
-    }
+    if (waitForTrailers) this.#stream.on("wantTrailers", () => this.#last());
     return true;
   }
 
-  write(chunk: Uint8Array): boolean {
+  write(chunk: Uint8Array, last: boolean): boolean {
     if (!this.#open) return true;
+    if (last && !this.#withTrailers) {
+      // One frame for both: an empty one that only ends the stream costs as much as one with content.
+      this.#stream.end(chunk);
+      return true;
+    }
     const room = this.#stream.write(chunk);
     if (!room && !this.#waiting) {
       this.#waiting = true;
@@ -277,7 +284,7 @@ class Http2Side implements ClientSide {
   finish(trailers: Fields | undefined): void {
     this.#responseTrailers = trailers;
     this.overSince = this.#client.context.clock.now();
-    if (this.#open && this.#withContent) this.#stream.end();
+    if (this.#open && this.#withContent && !this.#stream.writableEnded) this.#stream.end();
     this.#discardRest();
   }
 
@@ -298,7 +305,8 @@ class Http2Side implements ClientSide {
     if (!this.#open) return;
     const stream = this.#stream;
     const reset = () => this.#client.reset(this.stream, code);
-    if (stream.writableLength === 0 || !stream.headersSent || !this.#withContent) {
+    // Only a stream that waits for trailers can be reset behind its content.
+    if (stream.writableLength === 0 || !stream.headersSent || !this.#withTrailers) {
       reset();
       return;
     }

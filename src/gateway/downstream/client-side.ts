@@ -30,11 +30,21 @@ export interface ClientSide {
    *
    * @param sensitive names of fields that go out as never-indexed literals
    * @param content whether any may follow
+   * @param trailers whether any may follow that
    * @returns false where it cannot be said in the client's version
    */
-  respond(status: number, fields: Fields, sensitive: readonly string[], content: boolean): boolean;
-  /** @returns false where the client should be waited for: `drained` tells when it was */
-  write(chunk: Uint8Array): boolean;
+  respond(
+    status: number,
+    fields: Fields,
+    sensitive: readonly string[],
+    content: boolean,
+    trailers: boolean,
+  ): boolean;
+  /**
+   * @param last whether it is known that nothing follows; `finish` comes all the same
+   * @returns false where the client should be waited for: `drained` tells when it was
+   */
+  write(chunk: Uint8Array, last: boolean): boolean;
   /** The response is whole. */
   finish(trailers: Fields | undefined): void;
   /** Answers in place of the origin. Nothing but interim responses went before. */

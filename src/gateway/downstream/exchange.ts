@@ -92,6 +92,8 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   /** Octets of content that the response says it has. */
   #announced: number | undefined;
   #passed = 0;
+  /** The client's side was given the last of the response. */
+  #lastGiven = false;
   #trailers: Fields | undefined;
   #clientStalls = false;
   #error: string | undefined;
@@ -202,7 +204,9 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     this.#announced = content ? contentLengthOf(fields as Fields) : 0;
     this.#status = status;
     this.#state = "responding";
-    if (!this.#side.respond(status, out, sensitiveOf(out, neverIndexed), content)) {
+    const sensitive = sensitiveOf(out, neverIndexed);
+    const trailers = this.#stream?.wholeContent === undefined;
+    if (!this.#side.respond(status, out, sensitive, content, trailers)) {
       this.#state = "sent";
       this.#cancelUpstream(PROTOCOL_ERROR);
       this.#answer(unusableResponse);
@@ -261,6 +265,11 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
 
   gone(): void {
     if (this.#state === "over") return;
+    if (this.#lastGiven) {
+      // It has all of it: the stream may be over before the origin's is.
+      this.complete();
+      return;
+    }
     this.#error ??= "client_gone";
     this.#cancelUpstream(CANCEL);
     this.#end();
@@ -434,7 +443,10 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       return;
     }
     this.#moved();
-    if (this.#side.write(chunk)) return;
+    this.#lastGiven =
+      this.#passed === this.#stream?.wholeContent &&
+      this.#passed === (this.#announced ?? this.#passed);
+    if (this.#side.write(chunk, this.#lastGiven)) return;
     this.#clientStalls = true;
     this.#stream?.body.pause();
   }

@@ -54,6 +54,8 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   /** Whether its HEADERS might have gone: false only where it is known that they have not (C08). */
   sent = false;
   responseReceived = false;
+  /** Octets of the response's DATA that were on the wire, padding included. */
+  octetsReceived = 0;
   /** END_STREAM of the response was on the wire. */
   endReceived = false;
   /** Whether its place on the connection was given back. */
@@ -87,6 +89,10 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
 
   get responseForwarded(): boolean {
     return this.request.progress?.().responseForwarded ?? false;
+  }
+
+  get wholeContent(): number | undefined {
+    return this.endReceived && !this.#endsWithHeaders ? this.octetsReceived : undefined;
   }
 
   get connection(): string {

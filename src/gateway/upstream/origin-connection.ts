@@ -330,6 +330,11 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     this.#map.at(this.id, streamId)?.headersReceived(endStream);
   }
 
+  dataReceived(streamId: number, octets: number): void {
+    const exchange = this.#map.at(this.id, streamId);
+    if (exchange !== undefined) exchange.octetsReceived += octets;
+  }
+
   endReceived(streamId: number): void {
     this.#liveness?.alive();
     const exchange = this.#map.at(this.id, streamId);
