@@ -186,6 +186,8 @@ export interface PoolView {
   readonly unreachable: readonly {
     readonly origin: string;
     readonly error: string;
+    /** More of it: a code such as `ERR_TLS_CERT_ALTNAME_INVALID`, or words. */
+    readonly reason?: string | undefined;
     /** Attempts that failed in a row. */
     readonly attempts: number;
     /** Milliseconds until the next attempt is allowed. */

@@ -1098,6 +1098,11 @@ function reaching(): void {
       because: "unreachable",
       proxyError: "tls_certificate_error",
     });
+    const [unreachable] = bed.pool.view().unreachable;
+    assert.deepEqual(
+      [unreachable?.error, unreachable?.reason, unreachable?.attempts],
+      ["tls_certificate_error", "no", 1],
+    );
   });
 }
 

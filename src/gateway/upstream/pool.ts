@@ -96,7 +96,8 @@ export class UpstreamPool implements OriginPoolOwner {
       unreachable: pools.flatMap(({ origin, connections }) => {
         const { failure, attempts, wait } = connections.reachability;
         if (failure === undefined) return [];
-        return [{ origin, error: failure.proxyError, attempts, retryIn: wait }];
+        const { proxyError: error, reason } = failure;
+        return [{ origin, error, reason, attempts, retryIn: wait }];
       }),
       streams: this.#map.dump(),
     };
