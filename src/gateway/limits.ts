@@ -68,6 +68,11 @@ export const limitTable = {
   streamsPerClientConnection: count(100),
   /** After these a client's connection is closed in order; others are opened. */
   requestsPerClientConnection: count(100_000),
+  /**
+   * Frames without content (PING, SETTINGS, WINDOW_UPDATE and the like) that a client's HTTP/2 connection
+   * may send in a second beyond those that its requests account for; five times as many at once.
+   */
+  framesPerClientConnection: count(200),
   clientIdleTime: seconds(60, 0.1),
   /** How long a TLS handshake and a header section may take. */
   clientHeaderTime: seconds(10),

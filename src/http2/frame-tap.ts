@@ -32,6 +32,7 @@ import {
 import { FrameOrder, type Role } from "./frame-rules.ts";
 import { type Disposition, FrameScanner } from "./frame-scanner.ts";
 import { GatheredWrites } from "./gathered-writes.ts";
+import { PeerAllowance } from "./peer-allowance.ts";
 import { StreamLedger } from "./stream-ledger.ts";
 
 /** What is told of a connection: synchronously, in wire order, before node:http2 sees the bytes. */
@@ -72,6 +73,8 @@ export interface FrameTapOptions {
   readonly groupControl: number;
   /** What our first SETTINGS frame says beyond what node:http2 puts there; asked for when it goes. */
   readonly firstSettings: () => Settings;
+  /** What a client may cost; none where the peer is a server. */
+  readonly allowance?: PeerAllowance;
 }
 
 /** How long the peer has to take what was written before the end, in milliseconds. */
@@ -101,6 +104,7 @@ export class FrameTap extends Duplex {
   readonly #handler: TapHandler;
   readonly #groupControl: number;
   readonly #firstSettings: () => Settings;
+  readonly #allowance: PeerAllowance | undefined;
   readonly #order: FrameOrder;
   readonly #incoming: FrameScanner;
   readonly #outgoing: FrameScanner;
@@ -122,6 +126,8 @@ export class FrameTap extends Duplex {
   /** PING and SETTINGS since then, whose answers node:http2 holds. */
   #unanswered = 0;
   #written: (() => void) | undefined;
+  /** Streams that node:http2 has reset for a fault of the peer's, and that are not counted yet. */
+  #provoked = 0;
   /** node:http2 has sent a GOAWAY. */
   #saidGoaway = false;
   /** GOAWAY waits for the end of a frame, or has gone; nothing is read any more. */
@@ -133,14 +139,16 @@ export class FrameTap extends Duplex {
   #linger: ReturnType<typeof setTimeout> | undefined;
   #error: Error | undefined;
 
-  constructor({ socket, role, handler, groupControl, firstSettings }: FrameTapOptions) {
+  constructor(options: FrameTapOptions) {
     super({ highWaterMark: 65_536 });
+    const { socket, role, handler, groupControl, firstSettings, allowance } = options;
     this.#socket = socket;
     this.#writes = new GatheredWrites(socket);
     this.#role = role;
     this.#handler = handler;
     this.#groupControl = groupControl;
     this.#firstSettings = firstSettings;
+    this.#allowance = allowance;
     this.#order = new FrameOrder({ role });
     const preface = CONNECTION_PREFACE.length;
     this.#incoming = new FrameScanner(
@@ -230,6 +238,15 @@ export class FrameTap extends Duplex {
       this.inject(encodeRstStream(streamId, silenced.code));
       this.#close(streamId);
     });
+  }
+
+  /** The peer has made this side give a request up. */
+  countReset(): void {
+    try {
+      this.#allowance?.reset();
+    } catch (error) {
+      this.#failBy(error);
+    }
   }
 
   /** GOAWAY, and the connection goes on. */
@@ -344,6 +361,7 @@ export class FrameTap extends Duplex {
     } catch (error) {
       this.#failBy(error);
     }
+    for (; this.#provoked > 0; this.#provoked--) this.countReset();
     this.#endIfBetween();
   }
 
@@ -426,12 +444,14 @@ export class FrameTap extends Duplex {
 
   #frameIn(header: FrameHeader): Disposition {
     this.#order.receive(header, this.#maxFrameSize);
-    const { type, flags, streamId } = header;
+    this.#allowance?.received(header);
+    const { type, length, flags, streamId } = header;
     switch (type) {
       case frameTypes.HEADERS:
         if (this.#role === "server" && streamId > this.#lastReceived) {
           this.#lastReceived = streamId;
           this.#ledger.begin(streamId);
+          this.#allowance?.opened();
         }
         this.#handler.headersReceived(streamId, (flags & frameFlags.END_STREAM) !== 0);
         return "pass";
@@ -445,6 +465,10 @@ export class FrameTap extends Duplex {
         return type === frameTypes.SETTINGS ? "gather" : "pass";
       case this.#groupControl:
         return "gather";
+      case frameTypes.PRIORITY:
+        // They are obsolete (RFC 9113 §5.3.2), and Deno's node:http2 ends a connection after 1,000. Those
+        // of the wrong length are an error of their stream (§6.3), which is node:http2's to say.
+        return length === 5 ? "drop" : "pass";
       default:
         // Types that are not of RFC 9113 itself mean nothing to us (§5.5).
         return type > frameTypes.CONTINUATION ? "drop" : "pass";
@@ -474,6 +498,7 @@ export class FrameTap extends Duplex {
       case frameTypes.RST_STREAM:
         this.#handler.reset(header.streamId, readUint32(payload, 0));
         this.#close(header.streamId);
+        this.#allowance?.reset();
         return true;
       case frameTypes.SETTINGS:
         this.#handler.settings(readSettings(payload));
@@ -489,7 +514,7 @@ export class FrameTap extends Duplex {
 
   #endIn(streamId: number): void {
     this.#handler.endReceived?.(streamId);
-    if (this.#ledger.endRemote(streamId)) this.#handler.ended(streamId);
+    if (this.#ledger.endRemote(streamId)) this.#completed(streamId);
   }
 
   #frameOut(header: FrameHeader): Disposition {
@@ -510,12 +535,9 @@ export class FrameTap extends Duplex {
     if (this.#role === "client" && streamId > this.#lastSent) return "drop";
     const silenced = streamId === 0 ? undefined : this.#silenced.get(streamId);
     if (silenced !== undefined) return this.#silencedOut(header, silenced);
+    this.#allowance?.sent(header);
     if (type === frameTypes.DATA && (flags & frameFlags.END_STREAM) !== 0) this.#endOut(streamId);
-    else if (type === frameTypes.RST_STREAM) {
-      if (this.#ledger.isOpenHere(streamId) && this.#handler.contentDone(streamId)) return "gather";
-      this.#close(streamId);
-    }
-    return "pass";
+    return type === frameTypes.RST_STREAM ? "gather" : "pass";
   }
 
   #headersOut(header: FrameHeader): Disposition {
@@ -555,7 +577,13 @@ export class FrameTap extends Duplex {
   }
 
   #endOut(streamId: number): void {
-    if (this.#ledger.endLocal(streamId)) this.#handler.ended(streamId);
+    if (this.#ledger.endLocal(streamId)) this.#completed(streamId);
+  }
+
+  /** Both sides have ended it. */
+  #completed(streamId: number): void {
+    this.#allowance?.completed();
+    this.#handler.ended(streamId);
   }
 
   #wholeOut(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
@@ -570,7 +598,7 @@ export class FrameTap extends Duplex {
       }
       return encodeGoaway(this.#lastPeerStream, code, payload.subarray(8));
     }
-    if (header.type === frameTypes.RST_STREAM) return this.#lostEnd(header.streamId, payload);
+    if (header.type === frameTypes.RST_STREAM) return this.#resetOut(header.streamId, payload);
     this.#settingsSent = true;
     const settings = [...readSettings(payload), ...this.#firstSettings()];
     for (const [id, value] of settings) {
@@ -579,18 +607,23 @@ export class FrameTap extends Duplex {
     return encodeSettings(settings);
   }
 
+  /** RST_STREAM of node:http2's own. */
+  #resetOut(streamId: number, payload: Uint8Array): Uint8Array | boolean {
+    const code = readUint32(payload, 0);
+    const atEnd = this.#ledger.isOpenHere(streamId) && this.#handler.contentDone(streamId);
+    if (atEnd && code === Number(http2ErrorCodes.NO_ERROR)) return this.#lostEnd(streamId, code);
+    this.#close(streamId);
+    if (PeerAllowance.isProvoked(code)) this.#provoked++;
+    return true;
+  }
+
   /**
    * Deno's node:http2 at times ends a response with RST_STREAM and NO_ERROR where END_STREAM belongs, its
    * content being all there.
    *
    * @returns the end of the stream, with the RST_STREAM behind it where the request has not ended
    */
-  #lostEnd(streamId: number, payload: Uint8Array): Uint8Array | boolean {
-    const code = readUint32(payload, 0);
-    if (code !== Number(http2ErrorCodes.NO_ERROR)) {
-      this.#close(streamId);
-      return true;
-    }
+  #lostEnd(streamId: number, code: number): Uint8Array {
     const { DATA: type } = frameTypes;
     const end = encodeFrame({ type, flags: frameFlags.END_STREAM, streamId }, []);
     this.#endOut(streamId);

@@ -27,6 +27,8 @@ export const frameFlags = {
   ACK: 0x1,
   /** HEADERS, PUSH_PROMISE, CONTINUATION. */
   END_HEADERS: 0x4,
+  /** DATA, HEADERS. */
+  PADDED: 0x8,
 } as const;
 
 /** RFC 9113 §6.5.2. */

@@ -49,7 +49,8 @@ export {
 export type { Disposition, FrameVisitor } from "./frame-scanner.ts";
 export { FrameScanner } from "./frame-scanner.ts";
 export type { OriginFetch, OriginRequestInfo } from "./origin-handler.ts";
+export type { PeerAllowanceOptions } from "./peer-allowance.ts";
 export type { OriginLimits, OriginServer, ServeOptions } from "./serve.ts";
 export { serve } from "./serve.ts";
 export type { Http2ServerConnectionOptions, Http2ServerEvents } from "./server-connection.ts";
-export { Http2ServerConnection } from "./server-connection.ts";
+export { defaultAllowance, Http2ServerConnection } from "./server-connection.ts";

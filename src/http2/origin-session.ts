@@ -26,7 +26,7 @@ import { contentOf, pour } from "./content.ts";
 import { frameFlags } from "./frame.ts";
 import { answer, type OriginHandler, type OriginRequestInfo } from "./origin-handler.ts";
 import { fieldsOf, hasContent, requestFrom } from "./origin-message.ts";
-import { Http2ServerConnection } from "./server-connection.ts";
+import { defaultAllowance, Http2ServerConnection } from "./server-connection.ts";
 
 export interface OriginSessionOptions {
   readonly socket: Duplex;
@@ -43,6 +43,8 @@ export interface OriginSessionOptions {
   readonly maximumRunning: number;
   /** Milliseconds without a request until the connection is ended. */
   readonly idleTime: number;
+  /** Streams a second that the client may reset, beyond one for each that ends as it should. */
+  readonly resetsPerSecond: number;
   /** Milliseconds until the client has sent its first SETTINGS frame. */
   readonly setupTime: number;
   readonly closed: () => void;
@@ -91,6 +93,8 @@ export class OriginSession {
       socket,
       server,
       points,
+      // An intermediary resets streams of many clients on one connection.
+      allowance: { ...defaultAllowance, resetsPerSecond: options.resetsPerSecond },
       firstSettings: () =>
         this.#origin.settings.settingsToSend().map(([id, value]) => [Number(id), Number(value)]),
       events: {

@@ -226,6 +226,7 @@ class Origin {
       maximumGroups: groups,
       // A client that opens streams and resets them at once must not keep the application busy.
       maximumRunning: 2 * concurrentStreams,
+      resetsPerSecond: Math.max(500, 2 * concurrentStreams),
       idleTime,
       setupTime,
       closed: () => {

@@ -20,6 +20,7 @@ import {
 import { errorNameOf } from "./error-name.ts";
 import { MAX_31_BITS, type Settings } from "./frame.ts";
 import { FrameTap } from "./frame-tap.ts";
+import { PeerAllowance, type PeerAllowanceOptions } from "./peer-allowance.ts";
 import { letGo, tameSession } from "./session.ts";
 
 /**
@@ -51,9 +52,18 @@ export interface Http2ServerConnectionOptions {
   readonly server: Http2Server;
   readonly events: Http2ServerEvents;
   readonly points?: CodePoints | undefined;
+  /** What the client may cost; so much as {@link defaultAllowance} says where it is not said. */
+  readonly allowance?: PeerAllowanceOptions | undefined;
   /** What goes into the first SETTINGS frame beyond what `server` says, asked for as it goes. */
   readonly firstSettings?: (() => Settings) | undefined;
 }
+
+/** For clients that nothing is known of. */
+export const defaultAllowance: PeerAllowanceOptions = {
+  now: () => performance.now(),
+  framesPerSecond: 200,
+  resetsPerSecond: 100,
+};
 
 /** Connections by what node:http2 knows them by. */
 const connections = new WeakMap<object, Http2ServerConnection>();
@@ -91,12 +101,14 @@ export class Http2ServerConnection {
 
   constructor(options: Http2ServerConnectionOptions) {
     const { socket, server, events, points = defaultCodePoints, firstSettings } = options;
+    const { allowance = defaultAllowance } = options;
     this.#events = events;
     watchStreams(server);
     this.#tap = new FrameTap({
       socket,
       role: "server",
       groupControl: Number(points.h2.groupControl),
+      allowance: new PeerAllowance(allowance),
       firstSettings: firstSettings ?? (() => []),
       handler: {
         settings: (pairs) => events.settings(pairs),
@@ -152,6 +164,14 @@ export class Http2ServerConnection {
   reset(id: number, code: number): void {
     if (this.#tap.openStreams.has(id)) this.#tap.silence(id, code);
     letGo(this.#streams.get(id));
+  }
+
+  /**
+   * The client has had a request of its given up by what it has sent, without a reset of node:http2's:
+   * it counts like one, and the connection ends where those are too many.
+   */
+  countReset(): void {
+    this.#tap.countReset();
   }
 
   /** Sends a whole frame at the next boundary between frames, and never before the first SETTINGS. */

@@ -3,8 +3,20 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "#test";
-import { utf8 } from "../../src/bytes.ts";
-import { codes } from "../support/http2/frames.ts";
+import { concatBytes, utf8 } from "../../src/bytes.ts";
+import {
+  codes,
+  dataFrame,
+  flags,
+  frame,
+  frameTypes,
+  headersFrames,
+  resetFrame,
+  settingsFrame,
+  uint32,
+  windowUpdateFrame,
+} from "../support/http2/frames.ts";
+import type { RawClient } from "../support/http2/raw-client.ts";
 import { play, type Stage, type StageOptions } from "./stage.ts";
 
 const scenario = (name: string, options: StageOptions, body: (stage: Stage) => Promise<void>) =>
@@ -17,6 +29,9 @@ export function hostileScenarios(): void {
   describe("content of HTTP/1.1 that is none", malformedContent);
   describe("connections of clients", connections);
   describe("a field that names tenants", tenants);
+  describe("an HTTP/2 client by frames that carry nothing", floods);
+  describe("an HTTP/2 client by streams that end before their time", resets);
+  describe("an HTTP/2 client that does much, and no harm", ordinary);
 }
 
 function malformedContent(): void {
@@ -229,6 +244,224 @@ function tenants(): void {
       for (const { response } of exchanges) assert.equal((await response()).status, 204);
       h1.respond(204);
       await answer;
+    },
+  );
+}
+
+/** What a client writes that has a stream open. */
+type Octets = (stream: number, client: RawClient) => Uint8Array;
+
+/** Ends with this error, for its client; another one is served. */
+async function endsCalm(stage: Stage, bad: RawClient, good: RawClient): Promise<void> {
+  await bad.goaway(codes.ENHANCE_YOUR_CALM);
+  await bad.over();
+  stage.release(bad);
+  const { at, response } = await stage.place(good, "/good");
+  at.respond(204);
+  assert.equal((await response()).status, 204);
+}
+
+function floods(): void {
+  const rows: readonly (readonly [what: string, octets: Octets])[] = [
+    ["PING", () => frame(frameTypes.PING, 0, 0, new Uint8Array(8))],
+    ["answers to PING", () => frame(frameTypes.PING, flags.ACK, 0, new Uint8Array(8))],
+    ["SETTINGS", () => settingsFrame([])],
+    ["answers to SETTINGS", () => frame(frameTypes.SETTINGS, flags.ACK, 0)],
+    ["DATA without octets", (stream) => dataFrame(stream, new Uint8Array(), false)],
+    [
+      "DATA without octets and padding",
+      (stream) => frame(frameTypes.DATA, flags.PADDED, stream, Uint8Array.of(0)),
+    ],
+    ["PRIORITY", (stream) => frame(frameTypes.PRIORITY, 0, stream, Uint8Array.of(0, 0, 0, 0, 1))],
+    ["WINDOW_UPDATE", () => windowUpdateFrame(0, 1)],
+    ["WINDOW_UPDATE of a stream", (stream) => windowUpdateFrame(stream, 1)],
+    ["GOAWAY", () => frame(frameTypes.GOAWAY, 0, 0, new Uint8Array(8))],
+    ["frames of a type that nobody knows", () => frame(0x77, 0, 0, new Uint8Array(4))],
+  ];
+  for (const [what, octets] of rows) {
+    scenario(
+      `such as ${what} loses its connection with ENHANCE_YOUR_CALM, and nobody else does`,
+      {},
+      async (stage) => {
+        const [good, bad] = await stage.clients(2);
+        assert.ok(good && bad);
+        const { id } = await stage.place(bad, "/open", { method: "POST", open: true });
+        // No time passes for the gateway, so that the allowance is what there is at once.
+        bad.write(concatBytes(...Array.from({ length: 2_000 }, () => octets(id, bad))));
+        await endsCalm(stage, bad, good);
+      },
+    );
+  }
+
+  scenario(
+    "has as many as the operator says at once, and again with time",
+    { config: { limits: { framesPerClientConnection: 10 } } },
+    async (stage) => {
+      const client = await stage.client();
+      // One acknowledges the gateway's SETTINGS, one is its own.
+      await client.ping();
+      const some = (count: number) =>
+        client.write(
+          concatBytes(...Array.from({ length: count }, () => frame(0x77, 0, 0, new Uint8Array(4)))),
+        );
+      some(45);
+      await client.ping();
+      stage.bed.clock.advance(1_000);
+      some(8);
+      await client.ping();
+      some(20);
+      await client.goaway(codes.ENHANCE_YOUR_CALM);
+      stage.release(client);
+    },
+  );
+}
+
+function resets(): void {
+  const rows: readonly (readonly [what: string, octets: Octets])[] = [
+    ["RST_STREAM", (stream) => resetFrame(stream, codes.CANCEL)],
+    ["an increment of 0", (stream) => windowUpdateFrame(stream, 0)],
+    ["a window beyond any", (stream) => windowUpdateFrame(stream, 0x7fff_ffff)],
+    ["DATA behind the end", (stream) => dataFrame(stream, utf8("x"), true)],
+    [
+      "HEADERS behind the end",
+      (stream, client) =>
+        concatBytes(...headersFrames(stream, client.encoder.encode([["x", "y"]]), true)),
+    ],
+    ["PRIORITY of another length", (stream) => frame(frameTypes.PRIORITY, 0, stream, uint32(0))],
+    [
+      "a stream that depends on itself",
+      (stream) =>
+        frame(frameTypes.PRIORITY, 0, stream, concatBytes(uint32(stream), Uint8Array.of(1))),
+    ],
+  ];
+  for (const [what, octets] of rows) {
+    scenario(
+      `be it by ${what}, has only so many, loses its connection, and nobody else does`,
+      { config: { limits: { streamsPerClientConnection: 20 } } },
+      async (stage) => {
+        const [good, bad] = await stage.clients(2);
+        assert.ok(good && bad);
+        await stage.share(good);
+        // What a runtime takes for an error of the connection ends with that at once.
+        for (let count = 0; count < 100 && bad.goaways.length === 0; count++) {
+          const id = bad.request({ path: "/bad" });
+          bad.write(octets(id, bad));
+          await Promise.race([bad.ping(), bad.over()]).catch(() => {});
+        }
+        await bad.over();
+        const [goaway] = bad.goaways;
+        assert.ok(goaway !== undefined && goaway.code !== codes.NO_ERROR);
+        const bothered = stage.origin.requests.filter(({ path }) => path === "/bad").length;
+        assert.ok(bothered <= 2 * 20 + 1, `the origin has had ${bothered} of them`);
+        stage.release(bad);
+        const { at, response } = await stage.place(good, "/good");
+        at.respond(204);
+        assert.equal((await response()).status, 204);
+      },
+    );
+  }
+
+  scenario(
+    "be it by content of another length than it says, has only so many and loses its connection",
+    { config: { limits: { streamsPerClientConnection: 20 } } },
+    async (stage) => {
+      const [good, bad] = await stage.clients(2);
+      assert.ok(good && bad);
+      await stage.share(good);
+      for (let count = 0; count < 100 && bad.goaways.length === 0; count++) {
+        const id = bad.request({
+          method: "POST",
+          path: "/bad",
+          fields: [["content-length", "1"]],
+          content: "abc",
+        });
+        const refused = bad.until("a refusal", () => {
+          const { reset, ended } = bad.stream(id);
+          return ended || reset !== undefined || bad.goaways.length > 0 || undefined;
+        });
+        await refused.catch(() => {});
+      }
+      await bad.over();
+      const bothered = stage.origin.requests.filter(({ path }) => path === "/bad").length;
+      assert.ok(bothered <= 2 * 20 + 1, `the origin has had ${bothered} of them`);
+      stage.release(bad);
+      const { at, response } = await stage.place(good, "/good");
+      at.respond(204);
+      assert.equal((await response()).status, 204);
+    },
+  );
+}
+
+/** No time passes for the gateway: what the allowance gives with time does not help. */
+function ordinary(): void {
+  const answered: StageOptions = {
+    onRequest: (request) => request.respond(200, [], "some content"),
+  };
+
+  scenario("as many requests as it likes, 100 at a time", answered, async (stage) => {
+    const client = await stage.client();
+    for (let round = 0; round < 40; round++) {
+      const all = await Promise.all(
+        Array.from({ length: 100 }, () => client.fetch({ path: "/r" })),
+      );
+      for (const { status } of all) assert.equal(status, 200);
+    }
+  });
+
+  scenario(
+    "such as a browser, which says a priority for each and cancels a tenth",
+    answered,
+    async (stage) => {
+      const client = await stage.client();
+      for (let round = 0; round < 40; round++) {
+        const ids = Array.from({ length: 50 }, () => {
+          const id = client.request({ path: "/page" });
+          client.write(frame(frameTypes.PRIORITY, 0, id, Uint8Array.of(0, 0, 0, 0, 100)));
+          return id;
+        });
+        for (const id of ids.splice(0, 5)) client.write(resetFrame(id, codes.CANCEL));
+        for (const id of ids) assert.equal((await client.response(id)).status, 200);
+        await client.ping();
+      }
+    },
+  );
+
+  scenario(
+    "such as RPC, with a small message and a PING at a time, both ways",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      const { at, id, response } = await stage.place(client, "/rpc", {
+        method: "POST",
+        open: true,
+      });
+      at.connection.headers(at.id, [[":status", "200"]]);
+      const messages = 2_000;
+      for (let count = 1; count <= messages; count++) {
+        await client.data(id, utf8("hello"));
+        await at.connection.data(at.id, utf8("hello"));
+        await client.until(
+          "the message",
+          () => client.content(id).length >= 5 * count || undefined,
+        );
+        await client.ping();
+      }
+      await client.data(id, new Uint8Array(), true);
+      assert.equal((await at.content()).length, 5 * messages);
+      at.connection.headers(at.id, [["grpc-status", "0"]], { endStream: true });
+      assert.equal((await response()).trailers?.get("grpc-status"), "0");
+    },
+  );
+
+  scenario(
+    "such as a download whose windows are given back with every piece",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      const { at, response } = await stage.place(client, "/down");
+      at.connection.headers(at.id, [[":status", "200"]]);
+      await at.connection.data(at.id, new Uint8Array(2 * 2 ** 20), true);
+      assert.equal((await response()).content.length, 2 * 2 ** 20);
     },
   );
 }

@@ -229,6 +229,9 @@ export class Http1Client implements ClientConnection {
     this.socket.destroy();
   }
 
+  /** The connection ends with such a request. */
+  countReset(): void {}
+
   /** The connection has ended. */
   over(): void {
     for (const side of this.#sides.splice(0)) side.exchange?.gone();

@@ -19,13 +19,13 @@ import {
   http2ErrorCodes,
 } from "../../client-group/mod.ts";
 import { frameFlags, Http2ServerConnection } from "../../http2/mod.ts";
+import { Rate } from "../../http2/rate.ts";
 import type { GatewayClient } from "../types.ts";
 import type { Answer, ClientConnection, ClientSide } from "./client-side.ts";
 import type { ContentSource } from "./content.ts";
 import type { ExchangeContext } from "./context.ts";
 import { ClientExchange } from "./exchange.ts";
 import type { Fields } from "./fields.ts";
-import { Rate } from "./rate.ts";
 import { http2Head } from "./request-head.ts";
 
 const NO_ERROR = Number(http2ErrorCodes.NO_ERROR);
@@ -70,8 +70,7 @@ export class Http2Client implements ClientConnection {
   readonly context: ExchangeContext;
   readonly #connection: Http2ServerConnection;
   readonly #sides = new Map<number, Http2Side>();
-  /** Resets of streams: each costs the client one frame and the origin a request (CVE-2023-44487). */
-  readonly #resets: Rate;
+  /** SETTINGS may change what each stream has, so that they are fewer than other frames. */
   readonly #settings: Rate;
   readonly #closed: () => void;
   #greeted = false;
@@ -89,13 +88,18 @@ export class Http2Client implements ClientConnection {
     this.client = context.registry.connection(`connection:${id}`);
     this.#closed = closed;
     this.#idleSince = now;
-    const { streamsPerClientConnection } = context.rules.limits;
-    this.#resets = new Rate(2 * streamsPerClientConnection, streamsPerClientConnection, now);
+    const { streamsPerClientConnection, framesPerClientConnection } = context.rules.limits;
     this.#settings = new Rate(32, 1, now);
     this.#connection = new Http2ServerConnection({
       socket,
       server,
       points,
+      allowance: {
+        now: () => context.clock.now(),
+        framesPerSecond: framesPerClientConnection,
+        // Whoever leaves a page has all of its streams reset at once.
+        resetsPerSecond: streamsPerClientConnection,
+      },
       events: {
         settings: () => this.#settingsReceived(),
         groupControl: () => {
@@ -103,9 +107,9 @@ export class Http2Client implements ClientConnection {
           throw groupControlUnexpected("h2");
         },
         goaway: () => {},
-        reset: (streamId) => this.#resetReceived(streamId),
+        reset: (streamId) => this.#sides.get(streamId)?.clientReset(),
         headersReceived: () => {},
-        closed: () => this.#over(),
+        closed: (error) => this.#over(error),
       },
     });
     this.#connection.session?.on("stream", (stream, headers, flags) =>
@@ -120,6 +124,10 @@ export class Http2Client implements ClientConnection {
   /** RST_STREAM with exactly this code. */
   reset(streamId: number, code: number): void {
     this.#connection.reset(streamId, code);
+  }
+
+  countReset(): void {
+    this.#connection.countReset();
   }
 
   /** Has node:http2 send interim responses, on Deno: 2.9 keeps them until something else goes out. */
@@ -162,18 +170,7 @@ export class Http2Client implements ClientConnection {
   #settingsReceived(): void {
     this.#greeted = true;
     if (this.#settings.take(this.context.clock.now())) return;
-    throw this.#hostile("SETTINGS frames without end");
-  }
-
-  #resetReceived(streamId: number): void {
-    this.#sides.get(streamId)?.clientReset();
-    if (this.#resets.take(this.context.clock.now())) return;
-    throw this.#hostile("streams are opened and reset at once");
-  }
-
-  #hostile(what: string): GroupConnectionError {
-    this.context.observer.refused?.({ what, address: this.address });
-    return new GroupConnectionError("ENHANCE_YOUR_CALM", what);
+    throw new GroupConnectionError("ENHANCE_YOUR_CALM", "SETTINGS frames without end");
   }
 
   #opened(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number): void {
@@ -187,7 +184,10 @@ export class Http2Client implements ClientConnection {
     side.exchange?.start();
   }
 
-  #over(): void {
+  #over(error: Error | undefined): void {
+    if (error instanceof GroupConnectionError && error.code === "ENHANCE_YOUR_CALM") {
+      this.context.observer.refused?.({ what: error.message, address: this.address });
+    }
     for (const side of [...this.#sides.values()]) side.clientReset();
     this.context.registry.depart(this.client);
     this.#closed();

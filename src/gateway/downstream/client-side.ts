@@ -79,4 +79,9 @@ export interface ClientConnection {
   readonly client: GatewayClient;
   /** Origin keys for which it has to be alone, since it authenticates itself there (CG-KEY-9). */
   readonly bound: Set<string>;
+  /**
+   * What its client has sent has ended a request that an origin had: it costs the client no more than a
+   * reset (CVE-2025-8671), and counts as one.
+   */
+  countReset(): void;
 }

@@ -41,6 +41,7 @@ export type DownstreamLimits = Readonly<
       | "clientConnections"
       | "streamsPerClientConnection"
       | "requestsPerClientConnection"
+      | "framesPerClientConnection"
       | "clientIdleTime"
       | "clientHeaderTime"
     >,

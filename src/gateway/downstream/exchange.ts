@@ -280,6 +280,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     this.#cancelUpstream(PROTOCOL_ERROR);
     if (this.#state === "responding") this.#break("http_request_error", PROTOCOL_ERROR);
     else this.#answer(answer);
+    this.#connection.countReset();
   }
 
   /** Time has passed: ends what has waited for too long. */
