@@ -29,6 +29,7 @@ export function hostileScenarios(): void {
   describe("content of HTTP/1.1 that is none", malformedContent);
   describe("connections of clients", connections);
   describe("a field that names tenants", tenants);
+  describe("a field of HTTP/2 with an octet that no field may have", octetsOfFields);
   describe("an HTTP/2 client by frames that carry nothing", floods);
   describe("an HTTP/2 client by streams that end before their time", resets);
   describe("an HTTP/2 client that does much, and no harm", ordinary);
@@ -244,6 +245,75 @@ function tenants(): void {
       for (const { response } of exchanges) assert.equal((await response()).status, 204);
       h1.respond(204);
       await answer;
+    },
+  );
+}
+
+/**
+ * RFC 9113 §8.2.1 has such a request refused, with PROTOCOL_ERROR. Bun does so; Deno's node:http2 leaves
+ * the field out and gives the request on. Whichever: nothing of the field gets any further.
+ */
+function octetsOfFields(): void {
+  const answered: StageOptions = { onRequest: (request) => request.respond(204) };
+  const rows = [
+    ["CR and LF", "a\r\nx-evil: 1"],
+    ["LF", "a\nx-evil: 1"],
+    ["CR", "a\rb"],
+    ["NUL", "a\0b"],
+  ] as const;
+  for (const [what, value] of rows) {
+    for (const place of ["header", "trailer"] as const) {
+      scenario(
+        `such as ${what} in a ${place} field, does not get it to the origin`,
+        answered,
+        async (stage) => {
+          const client = await stage.client();
+          const fields = [["x-value", value] as const, ["x-after", "1"] as const];
+          const id = client.request({
+            path: "/octets",
+            method: "POST",
+            ...(place === "header" ? { fields } : { trailers: fields }),
+          });
+          await client.until("an answer", () => {
+            const { reset, sections } = client.stream(id);
+            return reset ?? sections[0] ?? client.goaways[0];
+          });
+          const { reset } = client.stream(id);
+          if (reset !== undefined) assert.equal(reset, codes.PROTOCOL_ERROR);
+          const [request] = stage.origin.requests;
+          for (const { fields: sent } of request?.stream.sections ?? []) {
+            for (const { name, value: said } of sent) {
+              assert.notEqual(name, "x-value");
+              assert.doesNotMatch(`${name}${said}`, /[\r\n\0]|evil/);
+            }
+          }
+          stage.release(client);
+        },
+      );
+    }
+  }
+
+  scenario(
+    "such as CR and LF in a path or a name, is refused or lacks it",
+    answered,
+    async (stage) => {
+      const client = await stage.client();
+      for (const request of [
+        { path: "/octets\r\nx-evil: 1" },
+        { path: "/name", fields: [["x\r\nevil", "1"] as const] },
+        { path: "/host", authority: "api.example\r\nx-evil: 1" },
+      ]) {
+        const id = client.request(request);
+        await client.until("an answer", () => {
+          const { reset, sections } = client.stream(id);
+          return reset ?? sections[0] ?? client.goaways[0];
+        });
+        if (client.goaways.length > 0) break;
+      }
+      for (const { head } of stage.origin.requests) {
+        for (const { name, value } of head.fields) assert.doesNotMatch(`${name}${value}`, /evil/);
+      }
+      stage.release(client);
     },
   );
 }
