@@ -50,6 +50,8 @@ export const limitTable = {
   queueTime: seconds(10),
   /** Content of responses that is held for one client group (CG-SEC-11). */
   bytesPerGroup: bytes(32 * MiB, 65_536),
+  /** The same of one response: with all streams at a time, most of the memory that a gateway takes. */
+  streamWindow: bytes(131_072, 16_384, 2 ** 30),
   connectTime: seconds(5),
   /** A connection to an origin without requests is closed after it. */
   originIdleTime: seconds(60, 0.1),

@@ -78,7 +78,7 @@ export interface Http2ClientOptions {
 
 /** ENABLE_PUSH is always 0. */
 export interface Http2ClientSettings {
-  /** What a stream may send before it is read, twice that on Bun; 256 KiB by default. */
+  /** Octets that a stream may send before they are read, 128 KiB by default; half as much is told on Bun. */
   readonly initialWindowSize?: number | undefined;
   /** Octets of a response's header section as RFC 9113 §6.5.2 counts them; 64 KiB by default. */
   readonly maxHeaderListSize?: number | undefined;
@@ -159,7 +159,10 @@ export class Http2ClientConnection {
         closed: (error) => this.#closed(error),
       },
     });
-    const { initialWindowSize = 262_144, maxHeaderListSize = 65_536 } = settings;
+    const { maxHeaderListSize = 65_536 } = settings;
+    const streamWindow = settings.initialWindowSize ?? 131_072;
+    // Bun gives a window back while as much again waits to be read.
+    const initialWindowSize = "Bun" in globalThis ? Math.ceil(streamWindow / 2) : streamWindow;
     this.#session = connect(options.origin, {
       createConnection: () => this.#tap,
       // Content of all streams on its way. From 10 MB on, by default, Bun would end the connection with

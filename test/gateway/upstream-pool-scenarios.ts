@@ -978,7 +978,7 @@ function shares(): void {
   });
 
   test("one client's responses can hold no more than its share of memory [CG-SEC-11, J01]", async () => {
-    const bed = upstreamBed({ limits: { bytesPerGroup: 8 * 262_144 } });
+    const bed = upstreamBed({ limits: { bytesPerGroup: 8 * 131_072 } });
     const greedy = burst(bed, B, 20);
     await turn();
     assert.equal(opened(greedy), 8);
