@@ -250,6 +250,7 @@ class RunningGateway implements Gateway {
       }
       const joins = config.fleet !== before.fleet;
       const store = joins ? await this.#openStore(config) : undefined;
+      undo.push(async () => store?.close?.());
       await this.#listeners.change(config.listen, config.limits.drainTime);
       if (joins) await this.#joinFleet(config, store);
       this.#downstream.update(settings);

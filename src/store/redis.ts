@@ -60,6 +60,8 @@ export function redisStore(url: string): WritableStore {
     async remove(key) {
       await ask(client.del(key));
     },
+    // At once: a server that does not answer would not answer QUIT either.
+    close: async () => client.disconnect(),
   };
 }
 
