@@ -580,6 +580,47 @@ function states(): void {
     assert.deepEqual([outcome.failed?.type, outcome.stream?.sent], ["connection-lost", true]);
   });
 
+  for (const [until, wait] of [
+    [
+      "the runtime lets go of a stream that was over on the wire",
+      async (_bed: ReturnType<typeof upstreamBed>, over: () => void) => over(),
+    ],
+    ["a moment has passed", (bed: ReturnType<typeof upstreamBed>) => bed.pass(50)],
+  ] as const) {
+    test(`a connection that only the runtime takes for full is left alone until ${until}`, async () => {
+      const bed = upstreamBed({ limits: { connectionsPerKey: 1 } });
+      const first = bed.submit(A, "/1");
+      await turn();
+      const link = bed.link(0);
+      const { stream } = link.requests[0] as (typeof link.requests)[0];
+      link.sent(1);
+      link.events.headersReceived(1, true);
+      link.events.endReceived?.(1);
+      link.events.ended?.(1);
+      link.open.delete(1);
+      assert.equal(first.ends, 0);
+      let refusals = 0;
+      link.during = () => {
+        refusals++;
+        throw new Http2CallError("FULL", "it has not been read");
+      };
+      const outcomes = [bed.submit(B, "/2"), bed.submit(C, "/3")];
+      await turn();
+      // Asked once, it is not asked again; nobody is turned away.
+      assert.equal(refusals, 1);
+      assert.deepEqual(declinedAs(outcomes), [undefined, undefined]);
+      assert.equal(bed.pool.view().queue.requests, 2);
+      link.during = undefined;
+      await turn();
+      assert.deepEqual(link.paths, ["/1"]);
+      await wait(bed, () => stream.emit("close"));
+      await turn();
+      assert.deepEqual(link.paths, ["/1", "/2", "/3"]);
+      assert.equal(opened(outcomes), 2);
+      assert.equal(bed.links.length, 1);
+    });
+  }
+
   test("half the clients of an origin do not notice the loss of one of two connections [CG-FAIL-12]", async () => {
     const bed = upstreamBed({ limits: { streamsPerConnection: 2 } });
     const outcomes = burst(bed, A, 4);
