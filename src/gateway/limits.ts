@@ -41,7 +41,10 @@ export const limitTable = {
   connectionsPerKey: count(8),
   /** Further ones for clients that may share with nobody. */
   ownConnectionsPerKey: count(64),
-  /** Requests that wait for a connection, a stream or the end of a LIMIT, in all and of one client. */
+  /**
+   * Requests that wait for a connection, a stream or the end of a LIMIT: in all, shared fairly by origins and
+   * clients, and of one client at one origin.
+   */
   queuedRequests: count(1_000, 0),
   queuedRequestsPerClient: count(200, 0),
   /** Content that is held for them. */

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
+import type { GatewayClient } from "../../src/gateway/types.ts";
 import { Http2CallError } from "../../src/http2/mod.ts";
 import {
   client,
@@ -466,7 +467,7 @@ function states(): void {
         default:
           again([A, B, C][random(3)] as typeof A, `/${round}`);
       }
-      while (bed.pool.queued.requests > 500) {
+      while (bed.pool.bounds.waiting.requests > 500) {
         await turn();
         for (const link of bed.links) for (const open of [...link.open.keys()]) link.respond(open);
       }
@@ -992,15 +993,78 @@ function shares(): void {
     );
     assert.deepEqual(declinedAs(big), [undefined, undefined, "queue-full"]);
     // What grows while it waits counts as well.
-    held.bytes = 500;
+    held.bytes = 600;
     await bed.pass(100);
-    assert.equal(bed.pool.view().queue.bytes, 1_000);
-    assert.equal(bed.submit(C, "/c", { buffered: () => 1 }).declined?.because, "queue-full");
+    assert.equal(bed.pool.view().queue.bytes, 1_200);
+    assert.equal(bed.submit(B, "/b", { buffered: () => 0 }).declined?.because, "queue-full");
+    held.bytes = 400;
+    await bed.pass(100);
+    assert.equal(bed.submit(C, "/c", { buffered: () => 900 }).declined?.because, "queue-full");
     const small = burst(bed, C, 9);
     assert.deepEqual(declinedAs(small), [...Array(8).fill(undefined), "queue-full"]);
     await bed.pass(3_100);
     assert.deepEqual(declinedAs(small), [...Array(8).fill("queue-timeout"), "queue-full"]);
     assert.deepEqual(bed.pool.view().queue, { requests: 0, bytes: 0, clients: 0 });
+  });
+
+  test("requests that wait for an origin that hangs give way to those for another [CG-S11]", async () => {
+    const hung = target("hung.example");
+    const bed = upstreamBed({
+      limits: { queuedRequests: 20 },
+      options: { open: () => ({ link: new Promise(() => {}), abort: () => {} }) },
+    });
+    const whose = [0, 1, 2, 3].map((index) => client(`c${index}`));
+    const first = Array.from({ length: 20 }, (_, index) =>
+      bed.submit(whose[index % 4] as GatewayClient, `/hung${index}`, { target: hung }),
+    );
+    const others = Array.from({ length: 10 }, (_, index) => bed.submit(A, `/good${index}`));
+    assert.deepEqual(declinedAs(others), Array(10).fill(undefined));
+    // Of each client the last that came, and in turns.
+    assert.deepEqual(
+      first.flatMap(({ declined }, at) => (declined === undefined ? [at] : [])),
+      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    );
+    // Now both origins have half.
+    assert.equal(bed.submit(A, "/good").declined?.because, "queue-full");
+    assert.equal(bed.submit(B, "/hung", { target: hung }).declined, undefined);
+    assert.deepEqual(bed.pool.view().queue, { requests: 20, bytes: 0, clients: 6 });
+  });
+
+  test("content that is held for one client gives way to another's [CG-S11, CG-FAIL-8]", async () => {
+    const bed = upstreamBed({ limits: { queuedBytes: 1_000 }, policy: "hold" });
+    bed.submit(A, "/a");
+    await turn();
+    const big = [1, 2, 3].map((index) => bed.submit(B, `/${index}`, { buffered: () => 300 }));
+    const empty = bed.submit(B, "/empty");
+    assert.equal(bed.submit(C, "/c1", { buffered: () => 400 }).declined, undefined);
+    assert.deepEqual(declinedAs([...big, empty]), [undefined, undefined, "queue-full", undefined]);
+    // Not so that it would have more than they.
+    assert.equal(bed.submit(C, "/c2", { buffered: () => 400 }).declined?.because, "queue-full");
+    assert.equal(bed.pool.view().queue.bytes, 1_000);
+  });
+
+  test("clients whose requests wait for the end of a LIMIT give way to one that waits for a stream, and get 429 [CG-S11, CG-S43]", async () => {
+    const bed = upstreamBed({
+      limits: { connectionsPerKey: 1, streamsPerConnection: 5, queuedRequests: 20 },
+    });
+    const limited = [0, 1, 2, 3].map((index) => client(`limited${index}`));
+    for (const who of limited) bed.submit(who, `/${who.key}`);
+    await turn();
+    const link = bed.link(0);
+    for (const who of limited) link.groupControl("LIMIT", link.groupOf(`/${who.key}`) as number, 1);
+    const waiting = limited.flatMap((who) => burst(bed, who, 5));
+    assert.equal(bed.pool.view().queue.requests, 20);
+    bed.submit(A, "/a1");
+    const a = bed.submit(A, "/a2");
+    await turn();
+    assert.equal(a.declined, undefined);
+    assert.deepEqual(
+      waiting.filter(({ declined }) => declined).map(({ declined }) => declined?.because),
+      ["limited"],
+    );
+    link.respond(link.idOf("/a1"));
+    await turn();
+    assert.notEqual(a.stream, undefined);
   });
 
   test("whoever leaves while waiting leaves nothing behind [J05]", async () => {

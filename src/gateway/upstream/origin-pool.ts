@@ -17,6 +17,7 @@ import {
 } from "./origin-connection.ts";
 import { type Lane, type Offer, PlacementQueue } from "./placement-queue.ts";
 import type { PoolContext } from "./ports.ts";
+import type { BoundedQueue, Load, Measure, QueueBounds } from "./queue-bounds.ts";
 
 /** What an origin pool tells the pool of all origins. */
 export interface OriginPoolOwner {
@@ -24,8 +25,8 @@ export interface OriginPoolOwner {
   changed(client: GatewayClient, pool: OriginPool): void;
   /** Nothing is left in it. */
   empty(pool: OriginPool): void;
-  /** Requests and octets that wait in all pools. */
-  readonly queued: { requests: number; bytes: number };
+  /** Of requests that wait in all pools. */
+  readonly bounds: QueueBounds<GatewayClient>;
 }
 
 /** How often what waits is looked after, in milliseconds. */
@@ -36,7 +37,7 @@ const failureKept = 60_000;
 
 type RequestLane = Lane<GatewayClient, Exchange>;
 
-export class OriginPool implements ConnectionSetOwner {
+export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClient> {
   readonly target: OriginTarget;
   readonly #context: PoolContext;
   readonly #owner: OriginPoolOwner;
@@ -48,6 +49,8 @@ export class OriginPool implements ConnectionSetOwner {
   /** Requests in progress on all connections, by client. */
   readonly #inProgress = new Map<GatewayClient, number>();
   readonly #most: number;
+  /** Octets held for those that wait, as last counted. */
+  #bytes = 0;
   #serving = false;
   #pumpDue = false;
   /** When a connection was last retired for those who wait. */
@@ -77,6 +80,30 @@ export class OriginPool implements ConnectionSetOwner {
 
   get queue(): PlacementQueue<GatewayClient, Exchange> {
     return this.#queue;
+  }
+
+  get load(): Load {
+    return { requests: this.#queue.size, bytes: this.#bytes };
+  }
+
+  loadOf(client: GatewayClient): Load {
+    let requests = 0;
+    let bytes = 0;
+    for (const { counted } of this.#queue.of(client)) {
+      requests++;
+      bytes += counted;
+    }
+    return { requests, bytes };
+  }
+
+  get waitingClients(): Iterable<GatewayClient> {
+    return this.#queue.waitingClients;
+  }
+
+  displace(client: GatewayClient, measure: Measure): void {
+    const waiting = [...this.#queue.of(client)];
+    const last = waiting.findLast(({ counted }) => measure === "requests" || counted > 0);
+    if (last !== undefined) this.#decline(last, this.#noRoom(this.#isParked(last)));
   }
 
   /** Places the request at once, or lets it wait, or declines it. */
@@ -241,7 +268,7 @@ export class OriginPool implements ConnectionSetOwner {
   #enqueue(exchange: Exchange, need: unknown, parked: boolean): void {
     const { restrictions, limits, clock } = this.#context;
     const { client, request } = exchange;
-    const { queued } = this.#owner;
+    const { bounds } = this.#owner;
     const { reachability, hasActive } = this.#connections;
     const own = this.#isOwn(client, need, exchange);
     const bytes = request.buffered();
@@ -255,17 +282,15 @@ export class OriginPool implements ConnectionSetOwner {
       return;
     }
     if (
-      queued.requests >= limits.queuedRequests ||
-      queued.bytes + bytes > limits.queuedBytes ||
-      this.#queue.countOf(client) >= limits.queuedRequestsPerClient
+      this.#queue.countOf(client) >= limits.queuedRequestsPerClient ||
+      !bounds.admits(this, client, bytes)
     ) {
-      exchange.decline({ because: parked ? "limited" : "queue-full", retryAfter: 1 });
+      exchange.decline(this.#noRoom(parked));
       return;
     }
     exchange.waitingSince = clock.now();
-    exchange.counted = bytes;
-    queued.requests++;
-    queued.bytes += bytes;
+    bounds.waiting.requests++;
+    this.#count(exchange, bytes);
     restrictions.enqueue(client, this.target.scope);
     this.#map.wait(exchange);
     const lane = this.#queue.add(exchange, client, need);
@@ -275,13 +300,28 @@ export class OriginPool implements ConnectionSetOwner {
     this.#tickWhileWaiting();
   }
 
+  #noRoom(parked: boolean): Declined {
+    return { because: parked ? "limited" : "queue-full", retryAfter: 1 };
+  }
+
+  /** So many octets are held for it now. */
+  #count(exchange: Exchange, bytes: number): void {
+    const more = bytes - exchange.counted;
+    exchange.counted = bytes;
+    this.#bytes += more;
+    this.#owner.bounds.waiting.bytes += more;
+  }
+
+  #isParked(exchange: Exchange): boolean {
+    return this.#queue.laneOf(exchange)?.parked === true;
+  }
+
   /** It waits no more, and the restrictions know. */
   #dequeue(exchange: Exchange): void {
-    const { queued } = this.#owner;
     this.#queue.remove(exchange);
     this.#map.leave(exchange);
-    queued.requests--;
-    queued.bytes -= exchange.counted;
+    this.#owner.bounds.waiting.requests--;
+    this.#count(exchange, 0);
     if (this.#queue.size === 0) this.#stopTicking?.();
   }
 
@@ -418,6 +458,7 @@ export class OriginPool implements ConnectionSetOwner {
   #serveFirst(connection: OriginConnection, { client, need }: Purpose): void {
     for (const exchange of this.#queue.of(client)) {
       if (!connection.hasRoom || needOf(exchange) !== need) continue;
+      if (this.#queue.laneOf(exchange) === undefined) continue;
       if (this.#placeOn(connection, exchange, "queue") === "limited") break;
     }
     // Nothing else may go on it, and whom it was for has left.
@@ -455,20 +496,17 @@ export class OriginPool implements ConnectionSetOwner {
   #tick(): void {
     const { clock, limits } = this.#context;
     const now = clock.now();
-    let bytes = 0;
-    let before = 0;
     let inVain = false;
     for (const exchange of [...this.#queue.arrivals]) {
+      // One that was answered may have made another give way.
+      if (this.#queue.laneOf(exchange) === undefined) continue;
       if (now >= exchange.waitingSince + limits.queueTime) {
         this.#decline(exchange, this.#late(exchange));
         continue;
       }
-      before += exchange.counted;
-      exchange.counted = exchange.request.buffered();
-      bytes += exchange.counted;
+      this.#count(exchange, exchange.request.buffered());
       inVain ||= this.#waitsInVain(exchange, now);
     }
-    this.#owner.queued.bytes += bytes - before;
     if (inVain && now >= this.#madeRoomAt + limits.patience) {
       this.#madeRoomAt = now;
       this.#connections.makeRoom();
@@ -489,8 +527,7 @@ export class OriginPool implements ConnectionSetOwner {
     if (failure !== undefined && !hasActive) {
       return { because: "unreachable", proxyError: failure.proxyError };
     }
-    const limited = this.#queue.laneOf(exchange)?.parked === true;
-    return { because: limited ? "limited" : "queue-timeout", retryAfter: 1 };
+    return { because: this.#isParked(exchange) ? "limited" : "queue-timeout", retryAfter: 1 };
   }
 
   #retireIfDone(): void {

@@ -46,7 +46,7 @@ export interface UpstreamLimits {
   readonly ownConnectionsPerKey: number;
   /** Connections of one origin key that are being made at a time. */
   readonly dialsPerKey: number;
-  /** Requests that wait for a place, in all and of one client. */
+  /** Requests that wait for a place, in all (see `QueueBounds`), and of one client at one origin. */
   readonly queuedRequests: number;
   readonly queuedRequestsPerClient: number;
   /** Octets of content that the gateway holds for those that wait. */
