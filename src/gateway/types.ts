@@ -121,6 +121,11 @@ export interface UpstreamStream {
   /** Whether anything of it was handed to the socket (CG-MAP-4). */
   readonly sent: boolean;
   /**
+   * Whether a header section of a response was on the wire, be it an interim one (CG-MAP-6, CG-A17), and
+   * be it that the runtime has not given it out, or never will.
+   */
+  readonly responseReceived: boolean;
+  /**
    * Octets of the response's content, padding included, once all of it was on the wire, be it that nobody
    * has read it yet: no trailers follow then. `undefined` before, and where there are trailers.
    */

@@ -46,6 +46,8 @@ export interface Http2ClientEvents {
   groupControl(payload: Uint8Array, streamId: number): void;
   /** RST_STREAM of the origin. */
   reset(streamId: number, code: number): void;
+  /** node:http2 has reset the stream, for a fault in what came on it. */
+  faultFound?(streamId: number): void;
   /** HEADERS: of an informational response, of the response, or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
   /** DATA of the response with so many octets, padding included. */
@@ -141,6 +143,7 @@ export class Http2ClientConnection {
         goaway: (lastStreamId, code) => this.#goaway(lastStreamId, code),
         groupControl: (payload, streamId) => events.groupControl(payload, streamId),
         reset: (streamId, code) => events.reset(streamId, code),
+        faultFound: (streamId) => events.faultFound?.(streamId),
         headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
         sent: (streamId) => {
           // Of one that node:http2 never told of, nothing goes out: what was refused stays unsent.

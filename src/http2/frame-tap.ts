@@ -45,6 +45,8 @@ export interface TapHandler {
   groupControl(payload: Uint8Array, streamId: number): void;
   /** RST_STREAM. */
   reset(streamId: number, code: number): void;
+  /** node:http2 has reset the stream, of its own accord: for a fault of the peer's, where it is a client's. */
+  faultFound?(streamId: number): void;
   /** HEADERS: of a message, of an informational response or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
   /** The first HEADERS frame of a stream was handed to the socket by this side. */
@@ -612,8 +614,11 @@ export class FrameTap extends Duplex {
     const code = readUint32(payload, 0);
     const atEnd = this.#ledger.isOpenHere(streamId) && this.#handler.contentDone(streamId);
     if (atEnd && code === Number(http2ErrorCodes.NO_ERROR)) return this.#lostEnd(streamId, code);
+    const fault = PeerAllowance.isProvoked(code);
+    // A client takes back what it asked for by `silence` alone.
+    this.#handler.faultFound?.(streamId);
     this.#close(streamId);
-    if (PeerAllowance.isProvoked(code)) this.#provoked++;
+    if (fault) this.#provoked++;
     return true;
   }
 

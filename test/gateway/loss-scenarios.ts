@@ -280,6 +280,26 @@ function begun(): void {
   );
 
   scenario(
+    "right behind the head of a response has nothing sent again [CG-FAIL-3, CG-A17, CG-S64]",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      for (const method of ["GET", "DELETE"]) {
+        for (const status of ["103", "200"]) {
+          const path = `/${method}-${status}`;
+          const { at, id } = await stage.place(client, path, { method });
+          at.connection.headers(at.id, [[":status", status]]);
+          at.connection.kill("fin");
+          const stream = client.stream(id);
+          await stage.bed.until(() => stream.ended || stream.reset !== undefined);
+          assert.notEqual(stream.reset, codes.REFUSED_STREAM);
+          assert.equal(stage.origin.requestsFor(path).length, 1);
+        }
+      }
+    },
+  );
+
+  scenario(
     "behind an informational response has nothing sent again [CG-A17, CG-S64]",
     {},
     async (stage) => {

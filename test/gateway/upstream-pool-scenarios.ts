@@ -419,6 +419,7 @@ function states(): void {
     link(0).events.headersReceived(1, false);
     link(0).events.endReceived?.(1);
     link(0).goaway(0);
+    stream?.emit("response", { ":status": 200 });
     stream?.emit("end");
     assert.deepEqual([outcome.complete, outcome.ends], [true, 1]);
   });

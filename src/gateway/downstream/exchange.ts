@@ -86,8 +86,6 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   #fresh = false;
   #retries = 0;
   #attempts = 0;
-  /** A header section of a response came for this attempt, be it an interim one (CG-A17). */
-  #answered = false;
   #status: number | undefined;
   /** Octets of content that the response says it has. */
   #announced: number | undefined;
@@ -180,14 +178,12 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   opened(stream: UpstreamStream): void {
     this.#stream = stream;
     this.#state = "sent";
-    this.#answered = false;
     this.#moved();
     this.#content?.sendTo(stream.content);
   }
 
   informational(status: number, fields: IncomingHttpHeaders): void {
     if (this.#state === "over") return;
-    this.#answered = true;
     this.#moved();
     // 101 has no meaning in HTTP/2, and would be one in HTTP/1.1 (RFC 9113 §8.6).
     if (status !== 101) this.#side.inform(status, responseFields(fields as Fields));
@@ -195,7 +191,6 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
 
   response(status: number, fields: IncomingHttpHeaders, neverIndexed: readonly string[]): void {
     if (this.#state === "over") return;
-    this.#answered = true;
     this.#moved();
     if (this.#sendsElsewhere(status, fields as Fields)) return;
     this.#content?.letGo();
@@ -242,7 +237,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
         // What was read and is not kept could not be sent again, be it that nothing of it had gone out.
         sent: (stream?.sent ?? true) || !replayable,
         replayable,
-        responseReceived: this.#answered,
+        responseReceived: stream?.responseReceived ?? false,
         responseForwarded: this.#state === "responding",
         retries: this.#retries,
       },
@@ -414,7 +409,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
         this.#reset(Number(resetCode(decision.outcome, "h2")));
         return;
       case "answer":
-        this.#answer(decision.status === 429 ? blocked(decision.retryAfter) : connectionTerminated);
+        this.#answer(answerTo(decision));
     }
   }
 
@@ -515,6 +510,11 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
 function relayable(code: number): number {
   const known = code > 0 && code < Number(http2ErrorCodes.HTTP_1_1_REQUIRED);
   return known ? code : INTERNAL_ERROR;
+}
+
+function answerTo(decision: Extract<RetryDecision, { readonly do: "answer" }>): Answer {
+  if (decision.status === 429) return blocked(decision.retryAfter);
+  return decision.proxyError === "http_protocol_error" ? unusableResponse : connectionTerminated;
 }
 
 /** The Proxy-Status error of an answer, for the log. */

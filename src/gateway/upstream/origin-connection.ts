@@ -8,6 +8,7 @@ import {
   CLIENT_GROUP,
   decodeGroupControl,
   formatClientGroup,
+  GroupConnectionError,
   type GroupEffect,
   IntermediarySettings,
   type Placing,
@@ -332,7 +333,14 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
 
   dataReceived(streamId: number, octets: number): void {
     const exchange = this.#map.at(this.id, streamId);
-    if (exchange !== undefined) exchange.octetsReceived += octets;
+    if (exchange === undefined) return;
+    exchange.octetsReceived += octets;
+    // Bun waits for a response that would come behind its content.
+    if (!exchange.responseReceived) exchange.malformed();
+  }
+
+  faultFound(streamId: number): void {
+    this.#map.at(this.id, streamId)?.faultFound();
   }
 
   endReceived(streamId: number): void {
@@ -373,7 +381,7 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     for (const [, exchange] of [...this.#map.on(this.id)]) {
       this.release(exchange);
       // A response that is whole on the wire may still be on its way through the runtime.
-      if (!exchange.endReceived) exchange.lost();
+      if (!exchange.endReceived) exchange.lost(error instanceof GroupConnectionError);
     }
     this.#owner.gone(this, !this.#settled && state === "ACTIVE" && this.#link !== undefined);
   }
