@@ -6,6 +6,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "#test";
+import { freePort } from "../../bench/gateway/ports.ts";
+import type { ClientRule } from "../../src/gateway/config.ts";
 import { testAuthority } from "../support/http2/certificates.ts";
 import {
   answering,
@@ -139,6 +141,136 @@ function reloads(): void {
     assert.equal(sink.of("configuration-refused").length, 1);
   });
 
+  scenario("that a client rule refuses leaves ports, certificates and page alone", async (bed) => {
+    const origin = await bed.origin(answering);
+    const authority = await testAuthority();
+    for (const name of ["old", "new"]) {
+      const { certificatePem, keyPem } = await authority.server("localhost", `${name}.example`);
+      bed.files.set(`${name}.pem`, certificatePem).set(`${name}.key`, keyPem);
+    }
+    const secure = (name: string) => ({
+      address: "127.0.0.1:0",
+      certificate: `${name}.pem`,
+      key: `${name}.key`,
+    });
+    for (const token of ["old", "new"]) bed.files.set(token, secret(token));
+    const [leaves, enters] = [await freePort(), await freePort()];
+    const json = {
+      listen: [secure("old"), clear(leaves)],
+      origins: [to(origin)],
+      admin: { address: "127.0.0.1:0", token: "old" },
+    };
+    const gateway = await bed.gateway(json);
+    const urls = [...gateway.urls];
+    const serial = await serialAt(urls[0] as string);
+    const next = await bed.config({
+      ...json,
+      listen: [secure("new"), clear(enters)],
+      admin: { address: "127.0.0.1:0", token: "new" },
+    });
+    // Keys that can verify nothing, however they got past the reader.
+    const client: ClientRule = { by: "jwt-sub", keys: { keys: [{ kty: "OKP" }] } };
+    await assert.rejects(gateway.reload({ ...next, client }));
+    assert.deepEqual(gateway.urls, urls);
+    assert.equal(await serialAt(urls[0] as string), serial);
+    assert.equal((await (await bed.client(`http://127.0.0.1:${leaves}`)).fetch()).status, 200);
+    await assert.rejects(bed.client(`http://127.0.0.1:${enters}`));
+    assert.equal(await statusWith(gateway.adminUrl, "old"), 200);
+    assert.equal(await statusWith(gateway.adminUrl, "new"), 401);
+  });
+
+  scenario("changes the token of the page where it is, and adds and removes one", async (bed) => {
+    const origin = await bed.origin(answering);
+    const port = await freePort();
+    const json = (admin?: object) => ({ listen: [clear()], origins: [to(origin)], admin });
+    const admin = { address: `127.0.0.1:${port}` };
+    for (const token of ["first", "second"]) bed.files.set(token, secret(token));
+    const gateway = await bed.gateway(json(admin));
+    const url = gateway.adminUrl;
+    assert.equal(await statusWith(url, "first"), 200);
+    for (const [token, before] of [
+      ["first", "none"],
+      ["second", "first"],
+    ] as const) {
+      await gateway.reload(await bed.config(json({ ...admin, token })));
+      assert.equal(gateway.adminUrl, url);
+      assert.equal(await statusWith(url, token), 200);
+      assert.equal(await statusWith(url, before), 401);
+    }
+    await gateway.reload(await bed.config(json(admin)));
+    assert.equal(await statusWith(url, "none"), 200);
+    await gateway.reload(await bed.config(json()));
+    assert.equal(gateway.adminUrl, undefined);
+    await assert.rejects(fetch(`http://127.0.0.1:${port}/healthz`));
+  });
+
+  scenario("takes another host or another way of speaking on the same number", async (bed) => {
+    const origin = await bed.origin(answering);
+    bed.files.set("t", secret("t"));
+    const [clients, page] = [await freePort(), await freePort()];
+    const json = (host: string, cleartext: boolean, more: object[] = []) => ({
+      listen: [{ address: `${host}:${clients}`, ...(cleartext && { cleartext }) }, ...more],
+      origins: [to(origin)],
+      admin: { address: `${host}:${page}`, token: "t" },
+    });
+    const gateway = await bed.gateway(json("127.0.0.1", true));
+    const client = await bed.client(`http://127.0.0.1:${clients}`);
+    const waiting = client.request({ path: "/wait" });
+    const held = await origin.requestFor("/wait");
+    await gateway.reload(await bed.config(json("0.0.0.0", true)));
+    assert.deepEqual(gateway.urls, [`http://0.0.0.0:${clients}`]);
+    assert.equal(await statusWith(`http://127.0.0.2:${clients}`), 200);
+    assert.equal(await statusWith(`http://127.0.0.2:${page}`, "t"), 200);
+    await client.goaway(0);
+    await gateway.reload(await bed.config(json("0.0.0.0", false)));
+    const secure = await bed.client(`https://127.0.0.1:${clients}`);
+    assert.equal((await secure.fetch()).status, 200);
+    held.respond(200, [], "held");
+    assert.equal((await client.response(waiting)).content, "held");
+  });
+
+  scenario("that fails later puts a port back that had paused, with its clients", async (bed) => {
+    const origin = await bed.origin(answering);
+    bed.files.set("t", secret("t"));
+    const [clients, page] = [await freePort(), await freePort()];
+    const json = (clientsAt: string, pageAt: string) => ({
+      listen: [{ address: `${clientsAt}:${clients}`, cleartext: true }],
+      origins: [to(origin)],
+      admin: { address: `${pageAt}:${page}`, ...(pageAt !== "127.0.0.1" && { token: "t" }) },
+    });
+    const gateway = await bed.gateway(json("127.0.0.1", "127.0.0.1"));
+    const { urls } = gateway;
+    const client = await bed.client(urls[0] as string);
+    // An address that nobody has here is only known as it is opened.
+    const nowhere = "192.0.2.1";
+    for (const next of [json(nowhere, "127.0.0.1"), json("0.0.0.0", nowhere)]) {
+      await assert.rejects(gateway.reload(await bed.config(next)), /listen: /);
+      assert.deepEqual(gateway.urls, urls);
+      assert.equal((await (await bed.client(urls[0] as string)).fetch()).status, 200);
+      await assert.rejects(statusWith(`http://127.0.0.2:${clients}`));
+      assert.equal(await statusWith(gateway.adminUrl, "any"), 200);
+    }
+    assert.equal((await client.fetch()).status, 200);
+    client.assertUntouched();
+    // Clients from before are still those of that port: they are told as it leaves.
+    await gateway.reload(await bed.config({ listen: [clear()], origins: [to(origin)] }));
+    await client.goaway(0);
+  });
+
+  scenario("lets the page and the clients change places", async (bed) => {
+    const origin = await bed.origin(answering);
+    const [one, two] = [await freePort(), await freePort()];
+    const json = (clients: number, page: number) => ({
+      listen: [clear(clients)],
+      origins: [to(origin)],
+      admin: { address: `127.0.0.1:${page}` },
+    });
+    const gateway = await bed.gateway(json(one, two));
+    await gateway.reload(await bed.config(json(two, one)));
+    assert.equal((await (await bed.client(`http://127.0.0.1:${two}`)).fetch()).status, 200);
+    assert.equal(await statusWith(`http://127.0.0.1:${one}`, "any"), 200);
+  });
+
   scenario("opens ports that are new, and gives those up in order that left", async (bed) => {
     const origin = await bed.origin(answering);
     const free = createServer();
@@ -159,6 +291,17 @@ function reloads(): void {
     assert.equal((await client.response(waiting)).content, "held");
     await client.over();
   });
+}
+
+/** The content of a file that holds a token. */
+const secret = (name: string) => name.repeat(16);
+
+/** What the page answers who shows the token of that name. */
+async function statusWith(url: string | undefined, token = "none"): Promise<number> {
+  const headers = { authorization: `Bearer ${secret(token)}`, connection: "close" };
+  const response = await fetch(`${url}/status.json`, { headers });
+  await response.body?.cancel();
+  return response.status;
 }
 
 function ends(): void {

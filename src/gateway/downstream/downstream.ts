@@ -15,7 +15,13 @@ import { Http2Client } from "./client-http2.ts";
 import { clientIdentifier } from "./client-identifier.ts";
 import { ClientRegistry, type ClientRegistryOptions } from "./client-registry.ts";
 import { ReplayBudget } from "./content.ts";
-import type { DownstreamObserver, ExchangeContext, ExchangeRules, Upstream } from "./context.ts";
+import type {
+  DownstreamLimits,
+  DownstreamObserver,
+  ExchangeContext,
+  ExchangeRules,
+  Upstream,
+} from "./context.ts";
 import { type Listener, openListener } from "./listener.ts";
 
 /** What a reload may change, for requests from then on. */
@@ -86,7 +92,7 @@ export class Downstream {
       exchanges: this.#exchanges,
     };
     this.#http1 = new Http1Clients(this.#context);
-    this.#http2 = this.#http2Server();
+    this.#http2 = http2Server(this.#context.rules.limits);
     this.#stopSweeping = this.#sweepLater();
   }
 
@@ -122,13 +128,21 @@ export class Downstream {
     return open;
   }
 
-  /** Other settings, for requests and connections from now on. None that is open ends for it. */
-  update(settings: DownstreamSettings): void {
+  /**
+   * Other settings, for requests and connections from the call of what is returned; none that is open
+   * ends for it.
+   *
+   * @throws {ConfigurationError} keys that can verify nothing
+   */
+  prepare(settings: DownstreamSettings): () => void {
     const rules = this.#rulesFrom(settings);
-    this.#context.rules = rules;
-    this.#context.budget.most = rules.limits.replayBytesInAll;
-    this.#http1 = new Http1Clients(this.#context);
-    this.#http2 = this.#http2Server();
+    const http2 = http2Server(rules.limits);
+    return () => {
+      this.#context.rules = rules;
+      this.#context.budget.most = rules.limits.replayBytesInAll;
+      this.#http1 = new Http1Clients(this.#context);
+      this.#http2 = http2;
+    };
   }
 
   view(): ClientsView {
@@ -175,21 +189,6 @@ export class Downstream {
       earlyData,
       forwarded,
     };
-  }
-
-  #http2Server(): Http2Server {
-    const { streamsPerClientConnection, headerBytes } = this.#context.rules.limits;
-    // What windows and buffers of all streams may hold. By default node:http2 refuses streams with
-    // ENHANCE_YOUR_CALM from 10 MB on, which the clients of a slow line have done nothing for.
-    const megabytes = Math.ceil((streamsPerClientConnection * 2 * STREAM_WINDOW) / 1_000_000);
-    return createServer({
-      maxSessionMemory: Math.max(16, 2 * megabytes),
-      settings: {
-        maxConcurrentStreams: streamsPerClientConnection,
-        maxHeaderListSize: headerBytes,
-        initialWindowSize: STREAM_WINDOW,
-      },
-    });
   }
 
   #admit(socket: Socket): boolean {
@@ -275,4 +274,19 @@ export class Downstream {
     if (!this.#draining || this.#sockets.size > 0) return;
     for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
+}
+
+function http2Server(limits: DownstreamLimits): Http2Server {
+  const { streamsPerClientConnection, headerBytes } = limits;
+  // What windows and buffers of all streams may hold. By default node:http2 refuses streams with
+  // ENHANCE_YOUR_CALM from 10 MB on, which the clients of a slow line have done nothing for.
+  const megabytes = Math.ceil((streamsPerClientConnection * 2 * STREAM_WINDOW) / 1_000_000);
+  return createServer({
+    maxSessionMemory: Math.max(16, 2 * megabytes),
+    settings: {
+      maxConcurrentStreams: streamsPerClientConnection,
+      maxHeaderListSize: headerBytes,
+      initialWindowSize: STREAM_WINDOW,
+    },
+  });
 }
