@@ -12,6 +12,7 @@ const scenario = (name: string, options: StageOptions, body: (stage: Stage) => P
 export function sharingScenarios(): void {
   describe("sharing of a connection", () => {
     bound();
+    fronts();
     certificates();
     misdirected();
     early();
@@ -121,6 +122,45 @@ function bound(): void {
         again.respond(401, [["www-authenticate", scheme]]);
         assert.equal((await asked.response()).status, 401);
         assert.equal((await stage.place(a, "/a")).at.connection, connection);
+      },
+    );
+  }
+}
+
+function fronts(): void {
+  for (const [name, fields, answer] of [
+    ["says Authorization: Negotiate", [["authorization", "Negotiate YWJj"]], 200],
+    ["is asked for Negotiate by a 401", [], 401],
+  ] as const) {
+    scenario(
+      `ends for the one user of a front who ${name}, and for no other [CG-KEY-9]`,
+      {
+        config: { client: "header:x-user" },
+        onRequest: (request) => {
+          if (request.path !== "/own") request.respond(204);
+          else request.respond(answer, answer === 401 ? [["www-authenticate", "Negotiate"]] : []);
+        },
+      },
+      async (stage) => {
+        const front = await stage.client();
+        const ask = (
+          user: string,
+          path: string,
+          more: readonly (readonly [string, string])[] = [],
+        ) => front.fetch({ path, fields: [["x-user", user], ...more] });
+        assert.equal((await ask("u0", "/u0")).status, 204);
+        const [shared] = stage.origin.connections;
+        assert.equal((await ask("evil", "/own", fields)).status, answer);
+        for (let user = 0; user < 10; user++) {
+          assert.equal((await ask(`u${user}`, `/next-${user}`)).status, 204);
+          const { connection } = await stage.origin.requestFor(`/next-${user}`);
+          assert.equal(connection, shared);
+        }
+        assert.equal((await ask("evil", "/again")).status, 204);
+        const again = await stage.origin.requestFor("/again");
+        assert.notEqual(again.connection, shared);
+        assert.equal(again.connection.groups.length, 1);
+        assert.equal(stage.origin.connections.length, 2);
       },
     );
   }

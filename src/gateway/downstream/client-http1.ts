@@ -13,6 +13,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import type { GatewayClient } from "../types.ts";
 import { malformed } from "./answers.ts";
+import { BoundClients } from "./authentication.ts";
 import type { Answer, ClientConnection, ClientSide } from "./client-side.ts";
 import type { ContentSource } from "./content.ts";
 import type { ExchangeContext } from "./context.ts";
@@ -117,7 +118,7 @@ export class Http1Client implements ClientConnection {
   readonly scheme: "https" | "http";
   readonly address: string | undefined;
   readonly client: GatewayClient;
-  readonly bound = new Set<string>();
+  readonly bound = new BoundClients();
   readonly context: ExchangeContext;
   readonly socket: Socket;
   /** In their order; the first has its turn. */

@@ -21,6 +21,7 @@ import {
 import { frameFlags, Http2ServerConnection } from "../../http2/mod.ts";
 import { Rate } from "../../http2/rate.ts";
 import type { GatewayClient } from "../types.ts";
+import { BoundClients } from "./authentication.ts";
 import type { Answer, ClientConnection, ClientSide } from "./client-side.ts";
 import type { ContentSource } from "./content.ts";
 import type { ExchangeContext } from "./context.ts";
@@ -66,7 +67,7 @@ export class Http2Client implements ClientConnection {
   readonly scheme: "https" | "http";
   readonly address: string | undefined;
   readonly client: GatewayClient;
-  readonly bound = new Set<string>();
+  readonly bound = new BoundClients();
   readonly context: ExchangeContext;
   readonly #connection: Http2ServerConnection;
   readonly #sides = new Map<number, Http2Side>();

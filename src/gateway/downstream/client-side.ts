@@ -5,6 +5,7 @@
  */
 
 import type { GatewayClient } from "../types.ts";
+import type { BoundClients } from "./authentication.ts";
 import type { ContentSource } from "./content.ts";
 import type { Fields } from "./fields.ts";
 
@@ -77,8 +78,8 @@ export interface ClientConnection {
   readonly address: string | undefined;
   /** The client group of requests that name no other. */
   readonly client: GatewayClient;
-  /** Origin keys for which it has to be alone, since it authenticates itself there (CG-KEY-9). */
-  readonly bound: Set<string>;
+  /** Clients of it that have to be alone, since they authenticate themselves by connection (CG-KEY-9). */
+  readonly bound: BoundClients;
   /**
    * What its client has sent has ended a request that an origin had: it costs the client no more than a
    * reset (CVE-2025-8671), and counts as one.

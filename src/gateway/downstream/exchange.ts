@@ -325,8 +325,8 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       return;
     }
     this.#target = target;
-    if (authenticatesConnection(fields)) this.#connection.bound.add(target.key);
-    this.#private = this.#connection.bound.has(target.key);
+    if (authenticatesConnection(fields)) this.#connection.bound.add(client, target.key);
+    this.#private = this.#connection.bound.has(client, target.key);
     this.#submit();
   }
 
@@ -375,10 +375,10 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
    * that nobody shares (CG-S61).
    */
   #sendsElsewhere(status: number, fields: Fields): boolean {
-    const { target } = this.#placed();
+    const { client, target } = this.#placed();
     const misplaced = status === 421 && !this.#fresh;
     const bound = !this.#private && asksToAuthenticateConnection(status, fields);
-    if (bound) this.#connection.bound.add(target.key);
+    if (bound) this.#connection.bound.add(client, target.key);
     if (!(misplaced || bound) || this.#content?.replayable === false) return false;
     this.#fresh ||= misplaced;
     this.#private ||= bound;
