@@ -1,8 +1,8 @@
 /** `yard gateway` as a process, on Bun and on Deno: what it says, how it reloads and how it ends. */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { freePort } from "../../bench/gateway/ports.ts";
 import { settings } from "../support/http2/frames.ts";
 import { RawClient } from "../support/http2/raw-client.ts";
@@ -212,7 +212,36 @@ for (const runtime of Object.keys(runtimes)) {
   });
 }
 
+/** The programs of a process's group, as the system has them. */
+async function programsOf(group: number): Promise<string[]> {
+  const programs: string[] = [];
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+      // Behind the name in parentheses: state, parent, group.
+      const [, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      if (Number(pgrp) === group) programs.push(basename(await readlink(`/proc/${pid}/exe`)));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return programs;
+}
+
 describe("yard gateway", () => {
+  test.skipIf(process.platform !== "linux")("is on Deno alone as `deno task yard gateway`", () =>
+    withScene(async ({ folder, origin, client }) => {
+      const command = [deno, "task", "--quiet", "yard", "gateway", ...cleartext(origin.port)];
+      const running = launch(command, { env: { YARDMASTER_HOME: folder } });
+      try {
+        expect((await (await client(await portOf(running))).fetch()).status).toBe(200);
+        expect(new Set(await programsOf(running.pid))).toEqual(new Set([basename(deno)]));
+      } finally {
+        running.kill("SIGKILL");
+      }
+    }),
+  );
+
   test("shares a BLOCK between a process on Bun and one on Deno [CG-ACT-6]", () =>
     withScene(async ({ folder, origin, run, client }) => {
       const more = ["--client", "header:x-user", "--fleet", `file:${join(folder, "fleet")}`];

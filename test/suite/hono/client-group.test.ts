@@ -213,6 +213,15 @@ describe("limitStreams", () => {
   });
 });
 
+describe("clientGroup", () => {
+  test("refuses a role that there is not, which is a slip for another", () => {
+    for (const role of ["edge", "Intermediary", "", null]) {
+      assert.throws(() => clientGroup({ role } as object), { code: "INVALID_CONFIGURATION" });
+    }
+    assert.doesNotThrow(() => clientGroup({ role: "origin" }));
+  });
+});
+
 describe("clientGroup at an intermediary on fetch", () => {
   const scope = "scope" as RestrictionScope;
   const part = { at: 1, process: "p1", keep: 61_000, until: 61_000 };
