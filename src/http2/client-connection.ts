@@ -24,6 +24,7 @@ import { Http2CallError } from "./errors.ts";
 import { checkFields } from "./fields.ts";
 import { type Settings, settingIds } from "./frame.ts";
 import { FrameTap } from "./frame-tap.ts";
+import { ResponseCheck } from "./response-check.ts";
 import { letGo, tameSession } from "./session.ts";
 
 /**
@@ -46,7 +47,7 @@ export interface Http2ClientEvents {
   groupControl(payload: Uint8Array, streamId: number): void;
   /** RST_STREAM of the origin. */
   reset(streamId: number, code: number): void;
-  /** node:http2 has reset the stream, for a fault in what came on it. */
+  /** The stream was reset at this side, for a fault in what came on it; it ends without a response. */
   faultFound?(streamId: number): void;
   /** HEADERS: of an informational response, of the response, or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
@@ -119,6 +120,7 @@ export class Http2ClientConnection {
   readonly #session: ClientHttp2Session;
   readonly #events: Http2ClientEvents;
   readonly #streams = new Map<number, ClientHttp2Stream>();
+  readonly #responses: ResponseCheck;
   #state: "connecting" | "open" | "leaving" | "over" = "connecting";
   #peerMaxConcurrentStreams = Number.POSITIVE_INFINITY;
   #lastRequested = 0;
@@ -130,9 +132,12 @@ export class Http2ClientConnection {
   constructor(options: Http2ClientOptions) {
     const { points = defaultCodePoints, offer, events, settings = {} } = options;
     this.#events = events;
+    const { maxHeaderListSize = 65_536 } = settings;
+    this.#responses = new ResponseCheck(maxHeaderListSize);
     this.#tap = new FrameTap({
       socket: options.socket,
       role: "client",
+      responses: this.#responses,
       groupControl: Number(points.h2.groupControl),
       firstSettings: () =>
         offer
@@ -162,7 +167,6 @@ export class Http2ClientConnection {
         closed: (error) => this.#closed(error),
       },
     });
-    const { maxHeaderListSize = 65_536 } = settings;
     const streamWindow = settings.initialWindowSize ?? 131_072;
     // Bun gives a window back while as much again waits to be read.
     const initialWindowSize = "Bun" in globalThis ? Math.ceil(streamWindow / 2) : streamWindow;
@@ -171,6 +175,8 @@ export class Http2ClientConnection {
       // Content of all streams on its way. From 10 MB on, by default, Bun would end the connection with
       // PROTOCOL_ERROR, for whoever is on it; windows and the writers' high-water marks bound it.
       maxSessionMemory: 4_000,
+      // Octets are what is counted: a field has 32 and more.
+      maxHeaderListPairs: Math.ceil(maxHeaderListSize / 32),
       settings: { enablePush: false, initialWindowSize, maxHeaderListSize },
     });
     tameSession(this.#session);
@@ -218,6 +224,7 @@ export class Http2ClientConnection {
     const stream = this.#open(fields, options);
     stream.on("error", () => {});
     const { id } = stream;
+    if (id !== undefined && fields[":method"] === "HEAD") this.#responses.head(id);
     if (id === undefined) {
       // Bun holds it back: it has not seen yet that there is room.
       stream.destroy();

@@ -33,6 +33,7 @@ import { FrameOrder, type Role } from "./frame-rules.ts";
 import { type Disposition, FrameScanner } from "./frame-scanner.ts";
 import { GatheredWrites } from "./gathered-writes.ts";
 import { PeerAllowance } from "./peer-allowance.ts";
+import type { ResponseCheck } from "./response-check.ts";
 import { StreamLedger } from "./stream-ledger.ts";
 
 /** What is told of a connection: synchronously, in wire order, before node:http2 sees the bytes. */
@@ -45,7 +46,10 @@ export interface TapHandler {
   groupControl(payload: Uint8Array, streamId: number): void;
   /** RST_STREAM. */
   reset(streamId: number, code: number): void;
-  /** node:http2 has reset the stream, of its own accord: for a fault of the peer's, where it is a client's. */
+  /**
+   * The stream was reset at this side for what came on it: by the tap, for a malformed response, or by
+   * node:http2, of its own accord.
+   */
   faultFound?(streamId: number): void;
   /** HEADERS: of a message, of an informational response or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
@@ -75,6 +79,8 @@ export interface FrameTapOptions {
   readonly groupControl: number;
   /** What our first SETTINGS frame says beyond what node:http2 puts there; asked for when it goes. */
   readonly firstSettings: () => Settings;
+  /** What responses have to be; where there is none, it is node:http2's to say. */
+  readonly responses?: ResponseCheck;
   /** What a client may cost; none where the peer is a server. */
   readonly allowance?: PeerAllowance;
 }
@@ -107,11 +113,14 @@ export class FrameTap extends Duplex {
   readonly #groupControl: number;
   readonly #firstSettings: () => Settings;
   readonly #allowance: PeerAllowance | undefined;
+  readonly #responses: ResponseCheck | undefined;
   readonly #order: FrameOrder;
   readonly #incoming: FrameScanner;
   readonly #outgoing: FrameScanner;
   readonly #ledger = new StreamLedger();
   readonly #silenced = new Map<number, Silenced>();
+  /** Streams that were reset for what came on them: what still comes is for nobody. */
+  readonly #refused = new Set<number>();
   /** Frames of ours that wait for the end of a frame. */
   readonly #toPeer: Uint8Array[] = [];
   readonly #toNode: Uint8Array[] = [];
@@ -143,7 +152,7 @@ export class FrameTap extends Duplex {
 
   constructor(options: FrameTapOptions) {
     super({ highWaterMark: 65_536 });
-    const { socket, role, handler, groupControl, firstSettings, allowance } = options;
+    const { socket, role, handler, groupControl, firstSettings, allowance, responses } = options;
     this.#socket = socket;
     this.#writes = new GatheredWrites(socket);
     this.#role = role;
@@ -151,6 +160,7 @@ export class FrameTap extends Duplex {
     this.#groupControl = groupControl;
     this.#firstSettings = firstSettings;
     this.#allowance = allowance;
+    this.#responses = responses;
     this.#order = new FrameOrder({ role });
     const preface = CONNECTION_PREFACE.length;
     this.#incoming = new FrameScanner(
@@ -441,6 +451,7 @@ export class FrameTap extends Duplex {
   }
 
   #close(streamId: number): void {
+    this.#responses?.forget(streamId);
     if (this.#ledger.close(streamId)) this.#handler.ended(streamId);
   }
 
@@ -456,7 +467,11 @@ export class FrameTap extends Duplex {
           this.#allowance?.opened();
         }
         this.#handler.headersReceived(streamId, (flags & frameFlags.END_STREAM) !== 0);
-        return "pass";
+        return this.#responses === undefined ? "pass" : "gather";
+      case frameTypes.CONTINUATION:
+        return this.#responses === undefined ? "pass" : "gather";
+      case frameTypes.DATA:
+        return this.#dataIn(header);
       case frameTypes.RST_STREAM:
       case frameTypes.GOAWAY:
         return "gather";
@@ -495,8 +510,45 @@ export class FrameTap extends Duplex {
     if (this.#endsWithBlock && (flags & frameFlags.END_HEADERS) !== 0) this.#endIn(streamId);
   }
 
-  #wholeIn(header: FrameHeader, payload: Uint8Array): boolean {
+  #dataIn(header: FrameHeader): Disposition {
+    const { streamId, length } = header;
+    if (this.#responses === undefined || !this.#ledger.open.has(streamId)) {
+      if (!this.#refused.has(streamId)) return "pass";
+    } else if (this.#responses.data(header)) return "pass";
+    else this.#toNode.push(this.#refuse(streamId));
+    // node:http2 never sees these octets, so that it never gives their room back.
+    if (length > 0) this.inject(encodeWindowUpdate(0, length));
+    return "drop";
+  }
+
+  #fieldsIn(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
+    const frames = this.#responses?.fields(header, payload) ?? undefined;
+    if (frames === false || this.#refused.has(header.streamId)) return false;
+    if (frames !== undefined) return frames;
+    return this.#ledger.open.has(header.streamId) && this.#refuse(header.streamId);
+  }
+
+  /** What comes on the stream is no response. @returns what node:http2 is told of it */
+  #refuse(streamId: number): Uint8Array {
+    const code = Number(http2ErrorCodes.PROTOCOL_ERROR);
+    this.#refused.add(streamId);
+    if (this.#refused.size > rememberedResets) {
+      for (const oldest of this.#refused) {
+        this.#refused.delete(oldest);
+        break;
+      }
+    }
+    this.#handler.faultFound?.(streamId);
+    this.silence(streamId, undefined);
+    this.inject(encodeRstStream(streamId, code));
+    return encodeRstStream(streamId, code);
+  }
+
+  #wholeIn(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
     switch (header.type) {
+      case frameTypes.HEADERS:
+      case frameTypes.CONTINUATION:
+        return this.#fieldsIn(header, payload);
       case frameTypes.RST_STREAM:
         this.#handler.reset(header.streamId, readUint32(payload, 0));
         this.#close(header.streamId);
@@ -584,6 +636,7 @@ export class FrameTap extends Duplex {
 
   /** Both sides have ended it. */
   #completed(streamId: number): void {
+    this.#responses?.forget(streamId);
     this.#allowance?.completed();
     this.#handler.ended(streamId);
   }

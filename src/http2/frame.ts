@@ -29,6 +29,8 @@ export const frameFlags = {
   END_HEADERS: 0x4,
   /** DATA, HEADERS. */
   PADDED: 0x8,
+  /** HEADERS. */
+  PRIORITY: 0x20,
 } as const;
 
 /** RFC 9113 §6.5.2. */

@@ -61,8 +61,16 @@ import { contentLengthOf, type HeadProblem, isProblem } from "./request-head.ts"
 /** A request that has come by here so often goes in circles. */
 const MOST_PASSES = 4;
 
+/**
+ * Interim responses of one request, and octets of their fields, that are passed on. They are not held
+ * back for a client that reads slowly, so that this is what they may come to in memory.
+ */
+const MOST_INTERIM = 1_000;
+const MOST_INTERIM_OCTETS = 262_144;
+
 const CANCEL = Number(http2ErrorCodes.CANCEL);
 const INTERNAL_ERROR = Number(http2ErrorCodes.INTERNAL_ERROR);
+const ENHANCE_YOUR_CALM = Number(http2ErrorCodes.ENHANCE_YOUR_CALM);
 const PROTOCOL_ERROR = Number(http2ErrorCodes.PROTOCOL_ERROR);
 
 /** Whom an exchange waits for, for its time to be up. */
@@ -87,6 +95,8 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   #retries = 0;
   #attempts = 0;
   #status: number | undefined;
+  #interim = 0;
+  #interimOctets = 0;
   /** Octets of content that the response says it has. */
   #announced: number | undefined;
   #passed = 0;
@@ -185,8 +195,16 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   informational(status: number, fields: IncomingHttpHeaders): void {
     if (this.#state === "over") return;
     this.#moved();
+    const out = responseFields(fields as Fields);
+    this.#interim++;
+    this.#interimOctets += octetsOf(out);
+    if (this.#interim > MOST_INTERIM || this.#interimOctets > MOST_INTERIM_OCTETS) {
+      this.#cancelUpstream(ENHANCE_YOUR_CALM);
+      this.#answer(unusableResponse);
+      return;
+    }
     // 101 has no meaning in HTTP/2, and would be one in HTTP/1.1 (RFC 9113 §8.6).
-    if (status !== 101) this.#side.inform(status, responseFields(fields as Fields));
+    if (status !== 101) this.#side.inform(status, out);
   }
 
   response(status: number, fields: IncomingHttpHeaders, neverIndexed: readonly string[]): void {
@@ -510,6 +528,12 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
 function relayable(code: number): number {
   const known = code > 0 && code < Number(http2ErrorCodes.HTTP_1_1_REQUIRED);
   return known ? code : INTERNAL_ERROR;
+}
+
+function octetsOf(fields: Fields): number {
+  let octets = 0;
+  for (const name of Object.keys(fields)) octets += name.length + String(fields[name]).length;
+  return octets;
 }
 
 function answerTo(decision: Extract<RetryDecision, { readonly do: "answer" }>): Answer {
