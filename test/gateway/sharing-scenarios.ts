@@ -282,6 +282,35 @@ function fair(): void {
   );
 
   scenario(
+    "gives the connection's window back for what nobody reads: more of it than the window has holds up nobody else [J01, CG-SEC-11]",
+    {
+      automatic: { window: true },
+      config: { limits: { streamsPerConnection: 200, streamsPerClientConnection: 200 } },
+    },
+    async (stage) => {
+      const a = await stage.client();
+      const b = await stage.client({ automatic: { window: false } });
+      const connection = await stage.share(a);
+      const content = new Uint8Array(2 ** 18);
+      const window = 2 ** 24;
+      const stalled = await Promise.all(
+        Array.from({ length: 180 }, (_, n) => stage.place(b, `/stalled-${n}`)),
+      );
+      for (const { at } of stalled) {
+        assert.equal(at.connection, connection);
+        at.connection.headers(at.id, [[":status", "200"]]);
+        void at.connection.data(at.id, content, true).catch(() => {});
+      }
+      await stage.bed.until(() => connection.bytesSent - b.bytesReceived > window);
+      const quick = await stage.place(a, "/quick");
+      assert.equal(quick.at.connection, connection);
+      quick.at.connection.headers(quick.at.id, [[":status", "200"]]);
+      await quick.at.connection.data(quick.at.id, content, true);
+      assert.equal((await quick.response()).content.length, content.length);
+    },
+  );
+
+  scenario(
     "gives a stream that becomes free to another client than the one that has them all [J03, CG-SEC-10]",
     {
       settings: [...policy(0), [settings.MAX_CONCURRENT_STREAMS, 10]],
