@@ -270,7 +270,7 @@ function http1Refusals(): void {
       501,
     ],
     ["a host that nobody serves", ["GET / HTTP/1.1", "Host: nobody.example"], 421],
-    ["an obscure transfer coding", ["POST / HTTP/1.1", host, "Transfer-Encoding: xchunked"], 501],
+    ["an obscure transfer coding", ["POST / HTTP/1.1", host, "Transfer-Encoding: xchunked"], 400],
     [
       "both lengths",
       ["POST / HTTP/1.1", host, "Content-Length: 3", "Transfer-Encoding: chunked"],

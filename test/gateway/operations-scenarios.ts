@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "#test";
@@ -25,6 +25,7 @@ const scenario = (name: string, body: (bed: OperationsBed) => Promise<void>) =>
 export function operationsScenarios(): void {
   describe("a reload", reloads);
   describe("the end of a gateway", ends);
+  describe("a request that has a number of hops left", hops);
   describe("the log of a gateway", logs);
   describe("the page of a gateway", pages);
 }
@@ -350,7 +351,84 @@ function ends(): void {
   });
 }
 
+function hops(): void {
+  scenario("as TRACE or OPTIONS ends here where it may go no further", async (bed) => {
+    const origin = await bed.origin(answering);
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)] });
+    const client = await bed.client(gateway.urls[0] as string);
+    const ask = (method: string, hops: string, path: string) =>
+      client.fetch({
+        method,
+        path,
+        fields: [
+          ["max-forwards", hops],
+          ["authorization", "Bearer secret"],
+        ],
+      });
+    // RFC 9110 §7.6.2: not forwarded at 0, one less otherwise; other methods keep it.
+    const traced = await ask("TRACE", "0", "/last");
+    assert.equal(traced.status, 200);
+    assert.equal(traced.head.get("content-type"), "message/http");
+    assert.match(traced.content, /^TRACE \/last HTTP\/2\.0\r\n(?:.*\r\n)*max-forwards: 0\r\n/);
+    assert.ok(!traced.content.includes("secret"));
+    assert.equal((await ask("OPTIONS", "0", "/last")).status, 200);
+    assert.equal(origin.requestsFor("/last").length, 0);
+    for (const [method, before, after] of [
+      ["TRACE", "1", "0"],
+      ["OPTIONS", "10", "9"],
+      ["OPTIONS", "many", "many"],
+      ["GET", "0", "0"],
+    ] as const) {
+      const path = `/${method}/${before}`;
+      await ask(method, before, path);
+      assert.equal(origin.requestsFor(path)[0]?.head.get("max-forwards"), after);
+    }
+  });
+}
+
 function logs(): void {
+  scenario(
+    "and its metrics have what the gateway answers to no request of anybody",
+    async (bed) => {
+      const origin = await bed.origin(answering);
+      const sink = new MemorySink();
+      const admin = { address: "127.0.0.1:0" };
+      const json = { listen: [clear()], origins: [to(origin)], admin };
+      const gateway = await bed.gateway(json, { sink });
+      const { port } = new URL(gateway.urls[0] as string);
+      const asked: readonly (readonly [head: string, status: number, method: string])[] = [
+        ["GET / HTTP/1.1\r\nHost: a\r\nHost: b", 400, "GET"],
+        ["POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip", 400, "POST"],
+        ["GET / HTTP/1.1\r\nHost: a\r\nExpect: wonders", 417, "GET"],
+        ["GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket", 501, "GET"],
+        ["no such thing", 400, ""],
+        [`GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(100_000)}`, 431, ""],
+      ];
+      for (const [head, status] of asked) {
+        const socket = connect(Number(port), "127.0.0.1");
+        let received = "";
+        socket.on("data", (chunk) => {
+          received += chunk;
+        });
+        socket.on("error", () => {});
+        socket.write(`${head}\r\n\r\n`);
+        await eventually(() => received.startsWith(`HTTP/1.1 ${status}`));
+        socket.destroy();
+      }
+      await eventually(() => sink.of("request").length === asked.length);
+      assert.deepEqual(
+        sink.of("request").map(({ status, method, protocol }) => [status, method, protocol]),
+        asked.map(([, status, method]) => [status, method, "http/1.1"]),
+      );
+      const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+      const counts = [...metrics.matchAll(/^yardmaster_gateway_requests_total\{.*\} (\d+)$/gm)];
+      assert.equal(
+        counts.reduce((sum, [, count]) => sum + Number(count), 0),
+        asked.length,
+      );
+    },
+  );
+
   scenario("leads from a GROUP_CONTROL to the client's requests [CG-PRIV-1]", async (bed) => {
     const origin = await bed.origin(answering);
     const sink = new MemorySink();

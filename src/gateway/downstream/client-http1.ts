@@ -19,7 +19,8 @@ import type { ContentSource } from "./content.ts";
 import type { ExchangeContext } from "./context.ts";
 import { ClientExchange } from "./exchange.ts";
 import { type Fields, fieldsFromLines, linesOfFields } from "./fields.ts";
-import { http1Head } from "./request-head.ts";
+import { tellOfMalformed } from "./malformed-record.ts";
+import { http1Head, isProblem } from "./request-head.ts";
 
 /** A client that has sent more requests before the first was answered is not waited for. */
 const MOST_PIPELINED = 128;
@@ -53,7 +54,9 @@ export class Http1Clients {
       { maxHeaderSize: headerBytes, requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 },
       (request, response) => this.#take(request, response),
     );
-    server.on("checkContinue", (request, response) => this.#take(request, response));
+    for (const event of ["checkContinue", "checkExpectation"]) {
+      server.on(event, (request, response) => this.#take(request, response));
+    }
     server.on("connect", (_request, socket) => this.#refuse(socket as Socket, notImplemented));
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
       const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
@@ -173,7 +176,7 @@ export class Http1Client implements ClientConnection {
     this.#sides.shift();
     if (this.#refusal !== undefined) {
       if (side.closes) this.part();
-      else if (this.#sides.length === 0) this.part(textOfRefusal(this.#refusal));
+      else if (this.#sides.length === 0) this.#partWith(this.#refusal);
       else this.#sides[0]?.begin();
       return;
     }
@@ -193,8 +196,15 @@ export class Http1Client implements ClientConnection {
     if (this.#refusal !== undefined) return;
     this.#refusal = refusal;
     const last = this.#sides.at(-1);
-    if (last === undefined) this.part(textOfRefusal(refusal));
+    if (last === undefined) this.#partWith(refusal);
     else last.refuse(refusal.answer);
+  }
+
+  /** In place of a response to something that never became a request. */
+  #partWith(refusal: Refusal): void {
+    if (this.socket.destroyed) return;
+    tellOfMalformed(this.context.observer, "http/1.1", refusal.answer);
+    this.part(textOfRefusal(refusal));
   }
 
   /** Ends it, and reads and leaves what still comes for a while, lest that costs the client the answer. */
@@ -299,6 +309,8 @@ class Http1Side implements ClientSide {
   begin(): void {
     const client = this.#client;
     if (this.#refusal !== undefined) {
+      const { method } = this.#request;
+      tellOfMalformed(client.context.observer, this.version, this.#refusal, method);
       this.answer(this.#refusal);
       return;
     }
@@ -308,7 +320,8 @@ class Http1Side implements ClientSide {
       this.#fields,
       client.scheme,
     );
-    this.exchange = ClientExchange.take(client.context, client, this, head);
+    if (isProblem(head) && head.closes) this.closes = true;
+    this.exchange = ClientExchange.take(client.context, client, this, head, method);
     this.exchange?.start();
   }
 

@@ -181,7 +181,13 @@ export class Http2Client implements ClientConnection {
     if (++this.#requests >= context.rules.limits.requestsPerClientConnection) this.leave();
     const neverIndexed = (headers as { [sensitiveHeaders]?: readonly string[] })[sensitiveHeaders];
     const head = http2Head(headers as Fields, neverIndexed ?? [], this.scheme);
-    side.exchange = ClientExchange.take(context, this, side, head);
+    side.exchange = ClientExchange.take(
+      context,
+      this,
+      side,
+      head,
+      String(headers[":method"] ?? ""),
+    );
     side.exchange?.start();
   }
 

@@ -56,6 +56,8 @@ import {
   timesPassed,
   trailerFields,
 } from "./fields.ts";
+import { errorIn, tellOfMalformed } from "./malformed-record.ts";
+import { answerAtLastHop, lowerMaxForwards } from "./max-forwards.ts";
 import { contentLengthOf, type HeadProblem, isProblem } from "./request-head.ts";
 
 /** A request that has come by here so often goes in circles. */
@@ -130,6 +132,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   /**
    * Takes a request, and answers one that cannot be passed on.
    *
+   * @param method as it came
    * @returns nothing for the latter: it is over
    */
   static take(
@@ -137,9 +140,12 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     connection: ClientConnection,
     side: ClientSide,
     head: RequestHead | HeadProblem,
+    method: string,
   ): ClientExchange | undefined {
     if (isProblem(head)) {
-      side.answer(malformed(head.status, head.reason));
+      const answer = malformed(head.status, head.reason);
+      tellOfMalformed(context.observer, side.version, answer, method);
+      side.answer(answer);
       return undefined;
     }
     return new ClientExchange(context, connection, side, head);
@@ -148,6 +154,11 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   /** Sends it on its way. Everything may have happened before this returns. */
   start(): void {
     const { fields, method } = this.#head;
+    const own = answerAtLastHop(this.#head);
+    if (own !== undefined) {
+      this.#answer(own);
+      return;
+    }
     if (timesPassed(fields.via) >= MOST_PASSES) {
       this.#answer(looping);
       return;
@@ -356,6 +367,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       address,
       scheme,
     });
+    lowerMaxForwards(fields, this.#head);
     const content = this.#content;
     const request: UpstreamRequest = {
       client,
@@ -539,9 +551,4 @@ function octetsOf(fields: Fields): number {
 function answerTo(decision: Extract<RetryDecision, { readonly do: "answer" }>): Answer {
   if (decision.status === 429) return blocked(decision.retryAfter);
   return decision.proxyError === "http_protocol_error" ? unusableResponse : connectionTerminated;
-}
-
-/** The Proxy-Status error of an answer, for the log. */
-function errorIn({ fields }: Answer): string | undefined {
-  return /error=([a-z_]+)/.exec(String(fields["proxy-status"]))?.[1];
 }
