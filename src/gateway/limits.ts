@@ -66,8 +66,8 @@ export const limitTable = {
   replayBytes: bytes(65_536, 0),
   /** The same of all requests. */
   replayBytesInAll: bytes(64 * MiB, 0),
-  /** Header section of a request or a response. */
-  headerBytes: bytes(65_536),
+  /** Header section of a request or a response; more would be a way to fill the memory. */
+  headerBytes: bytes(65_536, 1_024, 16 * MiB),
   clientConnections: count(10_000),
   /** Requests in progress on one HTTP/2 connection of a client. */
   streamsPerClientConnection: count(100),

@@ -21,7 +21,7 @@ import {
 } from "../client-group/mod.ts";
 import { errorNameOf } from "./error-name.ts";
 import { Http2CallError } from "./errors.ts";
-import { checkFields } from "./fields.ts";
+import { checkFields, mostFieldLines } from "./fields.ts";
 import { type Settings, settingIds } from "./frame.ts";
 import { FrameTap } from "./frame-tap.ts";
 import { ResponseCheck } from "./response-check.ts";
@@ -53,6 +53,10 @@ export interface Http2ClientEvents {
   headersReceived(streamId: number, endStream: boolean): void;
   /** DATA of the response with so many octets, padding included. */
   dataReceived?(streamId: number, octets: number): void;
+  /** DATA of a request with so many octets goes out. */
+  dataSent?(octets: number): void;
+  /** WINDOW_UPDATE of the origin, for a stream or, by 0, for the connection. */
+  windowUpdated?(streamId: number, increment: number): void;
   /** END_STREAM of the response: without it, whatever the runtime's stream says, it is not whole (B07). */
   endReceived?(streamId: number): void;
   /** The stream counts no more against the origin's limit: both sides have ended it, or one reset it. */
@@ -158,6 +162,8 @@ export class Http2ClientConnection {
           events.sent(streamId);
         },
         dataReceived: (streamId, octets) => events.dataReceived?.(streamId, octets),
+        dataSent: (octets) => events.dataSent?.(octets),
+        windowUpdated: (streamId, increment) => events.windowUpdated?.(streamId, increment),
         endReceived: (streamId) => events.endReceived?.(streamId),
         contentDone: () => false,
         ended: (streamId) => {
@@ -175,8 +181,7 @@ export class Http2ClientConnection {
       // Content of all streams on its way. From 10 MB on, by default, Bun would end the connection with
       // PROTOCOL_ERROR, for whoever is on it; windows and the writers' high-water marks bound it.
       maxSessionMemory: 4_000,
-      // Octets are what is counted: a field has 32 and more.
-      maxHeaderListPairs: Math.ceil(maxHeaderListSize / 32),
+      maxHeaderListPairs: mostFieldLines(maxHeaderListSize),
       settings: { enablePush: false, initialWindowSize, maxHeaderListSize },
     });
     tameSession(this.#session);

@@ -57,6 +57,10 @@ export interface TapHandler {
   sent(streamId: number): void;
   /** DATA of the peer with so many octets, padding included. */
   dataReceived?(streamId: number, octets: number): void;
+  /** DATA of this side with so many octets goes out; only a client is told. */
+  dataSent?(octets: number): void;
+  /** WINDOW_UPDATE of the peer; only a client is told. */
+  windowUpdated?(streamId: number, increment: number): void;
   /** END_STREAM of the peer; what ended before it is not whole. */
   endReceived?(streamId: number): void;
   /** Whether node:http2 has taken the whole content that this side has for the stream. */
@@ -482,6 +486,8 @@ export class FrameTap extends Duplex {
         return type === frameTypes.SETTINGS ? "gather" : "pass";
       case this.#groupControl:
         return "gather";
+      case frameTypes.WINDOW_UPDATE:
+        return this.#role === "client" ? "gather" : "pass";
       case frameTypes.PRIORITY:
         // They are obsolete (RFC 9113 §5.3.2), and Deno's node:http2 ends a connection after 1,000. Those
         // of the wrong length are an error of their stream (§6.3), which is node:http2's to say.
@@ -560,6 +566,9 @@ export class FrameTap extends Duplex {
       case frameTypes.GOAWAY:
         this.#handler.goaway(readUint32(payload, 0) & MAX_31_BITS, readUint32(payload, 4));
         return false;
+      case frameTypes.WINDOW_UPDATE:
+        this.#handler.windowUpdated?.(header.streamId, readUint32(payload, 0) & MAX_31_BITS);
+        return true;
       default:
         this.#handler.groupControl(payload.slice(), header.streamId);
         return false;
@@ -590,6 +599,7 @@ export class FrameTap extends Duplex {
     const silenced = streamId === 0 ? undefined : this.#silenced.get(streamId);
     if (silenced !== undefined) return this.#silencedOut(header, silenced);
     this.#allowance?.sent(header);
+    if (type === frameTypes.DATA) this.#handler.dataSent?.(header.length);
     if (type === frameTypes.DATA && (flags & frameFlags.END_STREAM) !== 0) this.#endOut(streamId);
     return type === frameTypes.RST_STREAM ? "gather" : "pass";
   }

@@ -17,6 +17,7 @@ export function fieldScenarios(): void {
     compression();
     apart();
     identifiers();
+    many();
   });
 }
 
@@ -364,6 +365,26 @@ function apart(): void {
       const { head } = await response();
       assert.deepEqual(head.all("client-group"), []);
       assert.deepEqual(client.received("GROUP_CONTROL"), []);
+    },
+  );
+}
+
+function many(): void {
+  scenario(
+    "go by their octets, however many lines there are, in a request and in a response",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      const cookies = Array.from({ length: 300 }, (_, n) => ["cookie", `c${n}=1`] as const);
+      const { at, response } = await stage.place(client, "/many", { fields: cookies });
+      assert.equal(at.head.all("cookie").join("; ").split("; ").length, 300);
+      at.respond(
+        200,
+        Array.from({ length: 300 }, (_, n) => [`x-${n}`, "1"] as const),
+      );
+      const answer = await response();
+      assert.equal(answer.status, 200);
+      assert.equal(answer.head.get("x-299"), "1");
     },
   );
 }

@@ -311,6 +311,30 @@ function fair(): void {
   );
 
   scenario(
+    "leaves uploads that the origin does not read to their client, with more of them than its window has room for [CG-SEC-11, J07]",
+    { automatic: { window: false } },
+    async (stage) => {
+      const [a, b] = await stage.clients(2);
+      assert.ok(a && b);
+      const connection = await stage.share(a);
+      const up = await stage.place(a, "/up", { method: "POST", content: new Uint8Array(2 ** 18) });
+      assert.equal(up.at.connection, connection);
+      await connection.until("a full window", () =>
+        connection.bytesReceived >= 65_535 ? true : undefined,
+      );
+      const post = await stage.place(b, "/post", { method: "POST", content: "tiny" });
+      assert.equal(await post.at.content(), "tiny");
+      post.at.respond(204);
+      assert.equal((await post.response()).status, 204);
+      // What has no content is not concerned, and neither has its client more than the one connection.
+      assert.equal((await stage.place(b, "/get")).at.connection, connection);
+      const more = await stage.place(a, "/more", { method: "POST", content: "more" });
+      assert.equal(more.at.connection, connection);
+      assert.equal(stage.origin.connections.length, 2);
+    },
+  );
+
+  scenario(
     "gives a stream that becomes free to another client than the one that has them all [J03, CG-SEC-10]",
     {
       settings: [...policy(0), [settings.MAX_CONCURRENT_STREAMS, 10]],

@@ -7,6 +7,7 @@
 import { createServer, type Http2Server } from "node:http2";
 import type { Socket } from "node:net";
 import { type CodePoints, defaultCodePoints } from "../../client-group/mod.ts";
+import { mostFieldLines } from "../../http2/mod.ts";
 import { type Clock, systemClock } from "../../session/clock.ts";
 import type { ClientRule, ListenConfig } from "../config.ts";
 import type { ClientsView } from "../view.ts";
@@ -283,6 +284,7 @@ function http2Server(limits: DownstreamLimits): Http2Server {
   const megabytes = Math.ceil((streamsPerClientConnection * 2 * STREAM_WINDOW) / 1_000_000);
   return createServer({
     maxSessionMemory: Math.max(16, 2 * megabytes),
+    maxHeaderListPairs: mostFieldLines(headerBytes),
     settings: {
       maxConcurrentStreams: streamsPerClientConnection,
       maxHeaderListSize: headerBytes,

@@ -55,6 +55,12 @@ export interface Purpose {
 /** How long a connection is taken for full that is so for the runtime alone, in milliseconds. */
 const FULL_PAUSE = 50;
 
+/** Octets of content that all requests together may send at first (RFC 9113 §6.9.2). */
+const FIRST_WINDOW = 65_535;
+
+/** With less of it left, a connection takes no further client's content. */
+const LEAST_WINDOW = 4_096;
+
 /** What became of an attempt to place a request here. */
 export type Attempt = Placing | { readonly placed: false; readonly because: "unsendable" | "full" };
 
@@ -82,6 +88,10 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   /** Whether the runtime takes no more streams than there are. */
   #full = false;
   #requests = 0;
+  /** Octets of content that the origin takes now, of all requests together. */
+  #window = FIRST_WINDOW;
+  /** Requests with content in progress, by client. */
+  readonly #uploads = new Map<GatewayClient, number>();
   /** Whether a request is being handed over: some runtimes send its HEADERS within that call. */
   #opening = false;
   /** The stream whose HEADERS went within it. */
@@ -138,6 +148,14 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   /** How many requests it has had. */
   get requests(): number {
     return this.#requests;
+  }
+
+  /**
+   * Whether a request of the client with content is of any use here: an upload that the origin does not read
+   * takes the window of all, and only its own client's further ones are to wait for that (CG-SEC-11).
+   */
+  takesContentOf(client: GatewayClient): boolean {
+    return this.#window >= LEAST_WINDOW || this.#uploads.has(client);
   }
 
   /** Whether the origin's first SETTINGS have come. */
@@ -215,6 +233,7 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     }
     this.#streams++;
     this.#requests++;
+    if (!request.endStream) this.#uploads.set(client, (this.#uploads.get(client) ?? 0) + 1);
     this.#liveness?.began();
     exchange.open(this, opened, identifier);
     this.#map.place(exchange, this.id, opened.id);
@@ -250,11 +269,18 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     const { client } = exchange;
     this.#map.end(this.id, exchange.id);
     this.#streams--;
+    if (!exchange.request.endStream) this.#endUpload(client);
     this.shared.end(client);
     if (this.#forgotten.has(client)) this.forget(client);
     if (this.#streams === 0) this.#liveness?.rested();
     this.#owner.ended(this, client);
     this.#emptyIfDone();
+  }
+
+  #endUpload(client: GatewayClient): void {
+    const left = (this.#uploads.get(client) ?? 0) - 1;
+    if (left > 0) this.#uploads.set(client, left);
+    else this.#uploads.delete(client);
   }
 
   /** Takes no more requests, by our own decision; those in progress finish (CG-S67). */
@@ -341,6 +367,17 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
 
   faultFound(streamId: number): void {
     this.#map.at(this.id, streamId)?.faultFound();
+  }
+
+  dataSent(octets: number): void {
+    this.#window -= octets;
+  }
+
+  windowUpdated(streamId: number, increment: number): void {
+    if (streamId !== 0) return;
+    const before = this.#window;
+    this.#window += increment;
+    if (before < LEAST_WINDOW && this.#window >= LEAST_WINDOW) this.#owner.room();
   }
 
   endReceived(streamId: number): void {

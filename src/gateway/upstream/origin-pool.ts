@@ -29,6 +29,12 @@ export interface OriginPoolOwner {
   readonly bounds: QueueBounds<GatewayClient>;
 }
 
+/**
+ * The lane of requests with content, which may have to wait where the client's others need not. They need
+ * no other kind of connection.
+ */
+const withContent = Symbol("with content");
+
 /** How often what waits is looked after, in milliseconds. */
 const interval = 50;
 
@@ -108,7 +114,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
 
   /** Places the request at once, or lets it wait, or declines it. */
   submit(exchange: Exchange): void {
-    const need = needOf(exchange);
+    const need = laneOf(exchange);
     const lane = this.#queue.laneFor(exchange.client, need);
     if (lane !== undefined) {
       this.#enqueue(exchange, need, lane.parked);
@@ -434,12 +440,12 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
   #provide(): void {
     if (this.#queue.ready === 0 || this.#closing) return;
     let shared = this.#queue.ready;
-    const own: RequestLane[] = [];
+    const own: Purpose[] = [];
     for (const lane of this.#own) {
       if (lane.waiting.size === 0) this.#own.delete(lane);
       else if (!lane.parked) {
         shared -= lane.waiting.size;
-        own.push(lane);
+        own.push(purposeOf(lane));
       }
     }
     this.#connections.provide({ shared, clients: Math.min(shared, this.#queue.clients), own });
@@ -518,7 +524,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
   #waitsInVain(exchange: Exchange, now: number): boolean {
     if (now < exchange.waitingSince + this.#context.limits.patience) return false;
     const lane = this.#queue.laneOf(exchange);
-    return lane !== undefined && !lane.parked && !this.#connections.hasOwn(lane);
+    return lane !== undefined && !lane.parked && !this.#connections.hasOwn(purposeOf(lane));
   }
 
   #late(exchange: Exchange): Declined {
@@ -572,10 +578,20 @@ function isFit(connection: OriginConnection, { request, client }: Exchange): boo
     return connection.purpose?.client === client && privateTo === request.privateTo;
   }
   if (request.privateTo !== undefined || request.avoid.has(connection.id)) return false;
+  if (!request.endStream && !connection.takesContentOf(client)) return false;
   return request.fresh !== true || connection.requests === 0;
 }
 
-/** What kind of connection it needs: requests with equal needs stand in one lane. */
+/** Requests of a client stand in one lane where they need the same kind of connection. */
+function laneOf(exchange: Exchange): unknown {
+  return needOf(exchange) ?? (exchange.request.endStream ? undefined : withContent);
+}
+
+function purposeOf({ client, need }: RequestLane): Purpose {
+  return { client, need: need === withContent ? undefined : need };
+}
+
+/** What kind of connection it needs. */
 function needOf(exchange: Exchange): unknown {
   const { privateTo, fresh, avoid } = exchange.request;
   if (privateTo !== undefined) return privateTo;
