@@ -18,6 +18,7 @@ export function fieldScenarios(): void {
     apart();
     identifiers();
     many();
+    named();
   });
 }
 
@@ -385,6 +386,32 @@ function many(): void {
       const answer = await response();
       assert.equal(answer.status, 200);
       assert.equal(answer.head.get("x-299"), "1");
+    },
+  );
+}
+
+function named(): void {
+  scenario(
+    "name a client in the header section alone: in trailers, which fronts rarely look at, they end here",
+    { config: { client: "header:X-User" } },
+    async (stage) => {
+      const client = await stage.client();
+      const { at, response } = await stage.place(client, "/named", {
+        method: "POST",
+        content: "x",
+        fields: [["x-user", "alice"]],
+        trailers: [
+          ["x-user", "bob"],
+          ["x-sum", "1"],
+        ],
+      });
+      assert.equal(await at.content(), "x");
+      assert.equal(at.head.get("x-user"), "alice");
+      const trailers = at.stream.sections[1];
+      assert.deepEqual(trailers?.all("x-user"), []);
+      assert.equal(trailers?.get("x-sum"), "1");
+      at.respond(204);
+      await response();
     },
   );
 }

@@ -185,6 +185,7 @@ export class Downstream {
     return {
       limits,
       identify: clientIdentifier(client, this.#wallClock),
+      clientField: client.by === "header" ? client.name.toLowerCase() : undefined,
       route,
       retries,
       earlyData,

@@ -455,9 +455,12 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   }
 
   #contentEnds(): void {
-    const trailers = this.#side.trailers;
-    if (trailers !== undefined)
-      this.#stream?.setTrailers(trailerFields(trailers) as OutgoingHttpHeaders);
+    const { trailers } = this.#side;
+    if (trailers === undefined) return;
+    const out = trailerFields(trailers);
+    const { clientField } = this.#rules;
+    if (clientField !== undefined) delete out[clientField];
+    this.#stream?.setTrailers(out as OutgoingHttpHeaders);
   }
 
   #pass(chunk: Uint8Array): void {
