@@ -141,7 +141,7 @@ export class Http2ClientConnection {
     this.#tap = new FrameTap({
       socket: options.socket,
       role: "client",
-      responses: this.#responses,
+      messages: this.#responses,
       groupControl: Number(points.h2.groupControl),
       firstSettings: () =>
         offer

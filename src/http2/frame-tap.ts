@@ -12,6 +12,7 @@ import { concatBytes, utf8 } from "../bytes.ts";
 import { GroupConnectionError, http2ErrorCodes } from "../client-group/mod.ts";
 import { messageOf } from "../errors.ts";
 import { errorNameOf } from "./error-name.ts";
+import type { MessageFault } from "./field-section.ts";
 import {
   CONNECTION_PREFACE,
   DEFAULT_MAX_FRAME_SIZE,
@@ -32,8 +33,9 @@ import {
 import { FrameOrder, type Role } from "./frame-rules.ts";
 import { type Disposition, FrameScanner } from "./frame-scanner.ts";
 import { GatheredWrites } from "./gathered-writes.ts";
+import { fieldOf } from "./hpack-decoder.ts";
+import type { MessageCheck } from "./message-check.ts";
 import { PeerAllowance } from "./peer-allowance.ts";
-import type { ResponseCheck } from "./response-check.ts";
 import { StreamLedger } from "./stream-ledger.ts";
 
 /** What is told of a connection: synchronously, in wire order, before node:http2 sees the bytes. */
@@ -47,10 +49,12 @@ export interface TapHandler {
   /** RST_STREAM. */
   reset(streamId: number, code: number): void;
   /**
-   * The stream was reset at this side for what came on it: by the tap, for a malformed response, or by
+   * The stream was reset at this side for what came on it: by the tap, for a malformed message, or by
    * node:http2, of its own accord.
    */
   faultFound?(streamId: number): void;
+  /** A request was refused by its header section; node:http2 never sees it. */
+  refused?(streamId: number, fault: MessageFault): void;
   /** HEADERS: of a message, of an informational response or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
   /** The first HEADERS frame of a stream was handed to the socket by this side. */
@@ -83,8 +87,8 @@ export interface FrameTapOptions {
   readonly groupControl: number;
   /** What our first SETTINGS frame says beyond what node:http2 puts there; asked for when it goes. */
   readonly firstSettings: () => Settings;
-  /** What responses have to be; where there is none, it is node:http2's to say. */
-  readonly responses?: ResponseCheck;
+  /** What the peer's messages have to be; those that are not are errors of their streams. */
+  readonly messages: MessageCheck;
   /** What a client may cost; none where the peer is a server. */
   readonly allowance?: PeerAllowance;
 }
@@ -100,6 +104,18 @@ const unansweredMaximum = 1000;
 
 /** How many streams that were reset are remembered, so that nothing of them goes out any more. */
 const rememberedResets = 1024;
+
+const errorsOfFaults = {
+  malformed: "PROTOCOL_ERROR",
+  "too-large": "ENHANCE_YOUR_CALM",
+  closed: "STREAM_CLOSED",
+} as const;
+
+/** The header block of the answer to a request whose header section is too large (RFC 9113 §10.5.1). */
+const tooLarge = concatBytes(
+  fieldOf(":status", "431").literal,
+  fieldOf("content-length", "0").literal,
+);
 
 /** A stream that this side has reset. */
 interface Silenced {
@@ -117,7 +133,7 @@ export class FrameTap extends Duplex {
   readonly #groupControl: number;
   readonly #firstSettings: () => Settings;
   readonly #allowance: PeerAllowance | undefined;
-  readonly #responses: ResponseCheck | undefined;
+  readonly #messages: MessageCheck;
   readonly #order: FrameOrder;
   readonly #incoming: FrameScanner;
   readonly #outgoing: FrameScanner;
@@ -136,6 +152,11 @@ export class FrameTap extends Duplex {
   #maxFrameSize = DEFAULT_MAX_FRAME_SIZE;
   #lastSent = 0;
   #lastReceived = 0;
+  /** The highest stream of the peer's that node:http2 knows. */
+  #lastGiven = 0;
+  /** What the peer says that our table may have; and whether it has said less than before. */
+  #peerTableSize = 4_096;
+  #peerTableShrank = false;
   /** Whether the socket has enough for now. */
   #blocked = false;
   /** PING and SETTINGS since then, whose answers node:http2 holds. */
@@ -156,7 +177,7 @@ export class FrameTap extends Duplex {
 
   constructor(options: FrameTapOptions) {
     super({ highWaterMark: 65_536 });
-    const { socket, role, handler, groupControl, firstSettings, allowance, responses } = options;
+    const { socket, role, handler, groupControl, firstSettings, allowance, messages } = options;
     this.#socket = socket;
     this.#writes = new GatheredWrites(socket);
     this.#role = role;
@@ -164,7 +185,7 @@ export class FrameTap extends Duplex {
     this.#groupControl = groupControl;
     this.#firstSettings = firstSettings;
     this.#allowance = allowance;
-    this.#responses = responses;
+    this.#messages = messages;
     this.#order = new FrameOrder({ role });
     const preface = CONNECTION_PREFACE.length;
     this.#incoming = new FrameScanner(
@@ -455,7 +476,7 @@ export class FrameTap extends Duplex {
   }
 
   #close(streamId: number): void {
-    this.#responses?.forget(streamId);
+    this.#messages.forget(streamId);
     if (this.#ledger.close(streamId)) this.#handler.ended(streamId);
   }
 
@@ -470,12 +491,14 @@ export class FrameTap extends Duplex {
           this.#ledger.begin(streamId);
           this.#allowance?.opened();
         }
-        this.#handler.headersReceived(streamId, (flags & frameFlags.END_STREAM) !== 0);
-        return this.#responses === undefined ? "pass" : "gather";
+        this.#endsWithBlock = (flags & frameFlags.END_STREAM) !== 0;
+        this.#handler.headersReceived(streamId, this.#endsWithBlock);
+        return "gather";
       case frameTypes.CONTINUATION:
-        return this.#responses === undefined ? "pass" : "gather";
+        return "gather";
       case frameTypes.DATA:
-        return this.#dataIn(header);
+        // How much of it is padding is in its first octet.
+        return (flags & frameFlags.PADDED) === 0 ? this.#dataIn(header, length) : "gather";
       case frameTypes.RST_STREAM:
       case frameTypes.GOAWAY:
         return "gather";
@@ -487,7 +510,8 @@ export class FrameTap extends Duplex {
       case this.#groupControl:
         return "gather";
       case frameTypes.WINDOW_UPDATE:
-        return this.#role === "client" ? "gather" : "pass";
+        if (this.#role === "client") return "gather";
+        return this.#refused.has(streamId) ? "drop" : "pass";
       case frameTypes.PRIORITY:
         // They are obsolete (RFC 9113 §5.3.2), and Deno's node:http2 ends a connection after 1,000. Those
         // of the wrong length are an error of their stream (§6.3), which is node:http2's to say.
@@ -512,31 +536,52 @@ export class FrameTap extends Duplex {
       return;
     }
     if (type !== frameTypes.HEADERS && type !== frameTypes.CONTINUATION) return;
-    if (type === frameTypes.HEADERS) this.#endsWithBlock = (flags & frameFlags.END_STREAM) !== 0;
     if (this.#endsWithBlock && (flags & frameFlags.END_HEADERS) !== 0) this.#endIn(streamId);
   }
 
-  #dataIn(header: FrameHeader): Disposition {
-    const { streamId, length } = header;
-    if (this.#responses === undefined || !this.#ledger.open.has(streamId)) {
-      if (!this.#refused.has(streamId)) return "pass";
-    } else if (this.#responses.data(header)) return "pass";
-    else this.#toNode.push(this.#refuse(streamId));
+  /** @param octets without padding */
+  #dataIn({ streamId, length, flags }: FrameHeader, octets: number): "pass" | "drop" {
+    if (this.#ledger.open.has(streamId)) {
+      const ends = (flags & frameFlags.END_STREAM) !== 0;
+      const fault = this.#messages.data(streamId, octets, ends);
+      if (fault === undefined) return "pass";
+      const told = this.#refuse(streamId, fault);
+      if (told !== undefined) this.#toNode.push(told);
+    } else if (!this.#refused.has(streamId)) return "pass";
     // node:http2 never sees these octets, so that it never gives their room back.
     if (length > 0) this.inject(encodeWindowUpdate(0, length));
     return "drop";
   }
 
-  #fieldsIn(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
-    const frames = this.#responses?.fields(header, payload) ?? undefined;
-    if (frames === false || this.#refused.has(header.streamId)) return false;
-    if (frames !== undefined) return frames;
-    return this.#ledger.open.has(header.streamId) && this.#refuse(header.streamId);
+  #paddedDataIn(header: FrameHeader, payload: Uint8Array): boolean {
+    const octets = payload.length - 1 - (payload[0] ?? 0);
+    if (octets < 0) throw new GroupConnectionError("PROTOCOL_ERROR", "DATA with too much padding");
+    return this.#dataIn(header, octets) === "pass";
   }
 
-  /** What comes on the stream is no response. @returns what node:http2 is told of it */
-  #refuse(streamId: number): Uint8Array {
-    const code = Number(http2ErrorCodes.PROTOCOL_ERROR);
+  #fieldsIn(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
+    const { streamId } = header;
+    const found = this.#messages.fields(header, payload);
+    if (found === undefined) return false;
+    if (!this.#ledger.open.has(streamId)) return this.#strayFields(streamId, found);
+    if (typeof found === "string") return this.#refuse(streamId, found) ?? false;
+    if (this.#role === "server" && streamId > this.#lastGiven) this.#lastGiven = streamId;
+    return found;
+  }
+
+  /** A header block of a stream that is not open. What is to be said of that is node:http2's. */
+  #strayFields(streamId: number, found: Uint8Array | MessageFault): Uint8Array | boolean {
+    this.#messages.forget(streamId);
+    if (this.#refused.has(streamId)) return false;
+    if (this.#role === "server" && streamId > this.#lastGiven) {
+      throw new GroupConnectionError("PROTOCOL_ERROR", "stream identifiers go back");
+    }
+    return typeof found !== "string" && found;
+  }
+
+  /** What comes on the stream is no message. @returns what node:http2 is told of it, where it knows it */
+  #refuse(streamId: number, fault: MessageFault): Uint8Array | undefined {
+    const isKnown = this.#role === "client" || streamId <= this.#lastGiven;
     this.#refused.add(streamId);
     if (this.#refused.size > rememberedResets) {
       for (const oldest of this.#refused) {
@@ -545,9 +590,30 @@ export class FrameTap extends Duplex {
       }
     }
     this.#handler.faultFound?.(streamId);
-    this.silence(streamId, undefined);
-    this.inject(encodeRstStream(streamId, code));
-    return encodeRstStream(streamId, code);
+    const code = Number(http2ErrorCodes[errorsOfFaults[fault]]);
+    if (!this.#silenced.has(streamId)) {
+      this.silence(streamId, undefined);
+      if (fault === "too-large" && !isKnown && !this.#peerTableShrank)
+        this.#answerTooLarge(streamId);
+      else this.inject(encodeRstStream(streamId, code));
+    }
+    if (fault !== "too-large") this.countReset();
+    if (!isKnown) this.#handler.refused?.(streamId, fault);
+    return isKnown ? encodeRstStream(streamId, code) : undefined;
+  }
+
+  /**
+   * Answers a request that node:http2 never sees. Where the peer has made our table smaller, it waits for
+   * the next header block to say so (RFC 7541 §4.2), which node:http2 alone can say.
+   */
+  #answerTooLarge(streamId: number): void {
+    const { END_HEADERS, END_STREAM } = frameFlags;
+    const { HEADERS: type } = frameTypes;
+    this.inject(encodeFrame({ type, flags: END_HEADERS | END_STREAM, streamId }, tooLarge));
+    // The rest of the request is for nobody (RFC 9113 §8.1).
+    if (!this.#endsWithBlock) {
+      this.inject(encodeRstStream(streamId, Number(http2ErrorCodes.NO_ERROR)));
+    }
   }
 
   #wholeIn(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
@@ -555,13 +621,15 @@ export class FrameTap extends Duplex {
       case frameTypes.HEADERS:
       case frameTypes.CONTINUATION:
         return this.#fieldsIn(header, payload);
+      case frameTypes.DATA:
+        return this.#paddedDataIn(header, payload);
       case frameTypes.RST_STREAM:
         this.#handler.reset(header.streamId, readUint32(payload, 0));
         this.#close(header.streamId);
         this.#allowance?.reset();
-        return true;
+        return !this.#refused.has(header.streamId);
       case frameTypes.SETTINGS:
-        this.#handler.settings(readSettings(payload));
+        this.#settingsIn(readSettings(payload));
         return true;
       case frameTypes.GOAWAY:
         this.#handler.goaway(readUint32(payload, 0) & MAX_31_BITS, readUint32(payload, 4));
@@ -573,6 +641,15 @@ export class FrameTap extends Duplex {
         this.#handler.groupControl(payload.slice(), header.streamId);
         return false;
     }
+  }
+
+  #settingsIn(settings: Settings): void {
+    for (const [id, value] of settings) {
+      if (id !== settingIds.HEADER_TABLE_SIZE) continue;
+      if (value < this.#peerTableSize) this.#peerTableShrank = true;
+      this.#peerTableSize = value;
+    }
+    this.#handler.settings(settings);
   }
 
   #endIn(streamId: number): void {
@@ -646,7 +723,7 @@ export class FrameTap extends Duplex {
 
   /** Both sides have ended it. */
   #completed(streamId: number): void {
-    this.#responses?.forget(streamId);
+    this.#messages.forget(streamId);
     this.#allowance?.completed();
     this.#handler.ended(streamId);
   }

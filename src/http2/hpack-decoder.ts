@@ -27,6 +27,13 @@ export interface DecodedField {
   readonly size: number;
   /** The field as a literal without indexing, and with a literal name. */
   readonly literal: Uint8Array;
+  /** What a section has found of it, for those that come again. */
+  isLegal?: boolean;
+}
+
+/** Who is told of each field of a block in its order, and whether it came as never-indexed. */
+export interface FieldTaker {
+  take(field: DecodedField, neverIndexed: boolean): void;
 }
 
 const staticFields = hpackStaticTable.map(([name, value]) => fieldOf(name, value));
@@ -40,10 +47,9 @@ export class HpackDecoder {
   /**
    * Decodes one header block.
    *
-   * @param take is told of each field in its order, and whether it came as never-indexed
    * @throws {GroupConnectionError} COMPRESSION_ERROR
    */
-  decode(block: Uint8Array, take: (field: DecodedField, neverIndexed: boolean) => void): void {
+  decode(block: Uint8Array, taker: FieldTaker): void {
     const reader = new PrefixedReader(block, compressionError);
     for (let begun = false; !reader.done; ) {
       const { first } = reader;
@@ -53,14 +59,14 @@ export class HpackDecoder {
         continue;
       }
       begun = true;
-      if ((first & 0x80) !== 0) take(this.#at(reader.integer(7)), false);
+      if ((first & 0x80) !== 0) taker.take(this.#at(reader.integer(7)), false);
       else if ((first & 0x40) !== 0) {
         const field = this.#literal(reader, 6);
         this.#entries.push(field);
         this.#size += field.size;
         this.#evict();
-        take(field, false);
-      } else take(this.#literal(reader, 4), (first & NEVER_INDEXED) !== 0);
+        taker.take(field, false);
+      } else taker.take(this.#literal(reader, 4), (first & NEVER_INDEXED) !== 0);
     }
   }
 
@@ -110,7 +116,8 @@ export class LiteralBlock {
   }
 }
 
-function fieldOf(name: string, value: string): DecodedField {
+/** A field as it is decoded. One character an octet. */
+export function fieldOf(name: string, value: string): DecodedField {
   const bytes = new Uint8Array(1 + 2 * 6 + name.length + value.length);
   const length = writeText(bytes, writeText(bytes, 1, name), value);
   return {

@@ -29,6 +29,7 @@ export { Http2ClientConnection } from "./client-connection.ts";
 export { errorNameOf } from "./error-name.ts";
 export type { Http2CallErrorCode } from "./errors.ts";
 export { Http2CallError } from "./errors.ts";
+export type { MessageFault } from "./field-section.ts";
 export { mostFieldLines } from "./fields.ts";
 export type { FrameHeader, Settings } from "./frame.ts";
 export {

@@ -39,6 +39,8 @@ export interface OriginSessionOptions {
   readonly policy: bigint | undefined;
   readonly points: CodePoints;
   readonly maximumGroups: number;
+  /** Octets of a header section. */
+  readonly maxHeaderListSize: number;
   /** Requests that the application may work on at a time, those that were reset included. */
   readonly maximumRunning: number;
   /** Milliseconds without a request until the connection is ended. */
@@ -76,7 +78,7 @@ export class OriginSession {
 
   constructor(options: OriginSessionOptions) {
     this.#options = options;
-    const { socket, server, policy, points, name, maximumGroups } = options;
+    const { socket, server, policy, points, name, maximumGroups, maxHeaderListSize } = options;
     this.#origin = new OriginConnection({
       policy,
       points,
@@ -93,6 +95,7 @@ export class OriginSession {
       socket,
       server,
       points,
+      maxHeaderListSize,
       // An intermediary resets streams of many clients on one connection.
       allowance: { ...defaultAllowance, resetsPerSecond: options.resetsPerSecond },
       firstSettings: () =>

@@ -211,7 +211,7 @@ class Origin {
   }
 
   #takeHttp2(socket: Socket, scheme: "https" | "http"): void {
-    const { groups, concurrentStreams, idleTime, setupTime } = this.#limits;
+    const { groups, concurrentStreams, headerBytes, idleTime, setupTime } = this.#limits;
     let ended = () => {};
     const whenEnded = new Promise<void>((resolve) => {
       ended = resolve;
@@ -226,6 +226,7 @@ class Origin {
       policy: this.#policy,
       points: this.#points,
       maximumGroups: groups,
+      maxHeaderListSize: headerBytes,
       // A client that opens streams and resets them at once must not keep the application busy.
       maximumRunning: 2 * concurrentStreams,
       resetsPerSecond: Math.max(500, 2 * concurrentStreams),

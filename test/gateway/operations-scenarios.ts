@@ -387,6 +387,24 @@ function hops(): void {
 }
 
 function logs(): void {
+  scenario("has what HTTP/2 clients ask for that is no request", async (bed) => {
+    const origin = await bed.origin(answering);
+    const sink = new MemorySink();
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)] }, { sink });
+    const client = await bed.client(gateway.urls[0] as string);
+    await client.reset(client.request({ path: "/1", fields: [["connection", "close"]] }));
+    const large = await client.fetch({ path: "/2", fields: [["x", "x".repeat(70_000)]] });
+    assert.equal(large.status, 431);
+    await eventually(() => sink.of("request").length === 2);
+    assert.deepEqual(
+      sink.of("request").map(({ status, method, protocol }) => [status, method, protocol]),
+      [
+        [400, "", "h2"],
+        [431, "", "h2"],
+      ],
+    );
+  });
+
   scenario(
     "and its metrics have what the gateway answers to no request of anybody",
     async (bed) => {

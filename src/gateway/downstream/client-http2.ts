@@ -18,15 +18,17 @@ import {
   groupControlUnexpected,
   http2ErrorCodes,
 } from "../../client-group/mod.ts";
-import { frameFlags, Http2ServerConnection } from "../../http2/mod.ts";
+import { frameFlags, Http2ServerConnection, type MessageFault } from "../../http2/mod.ts";
 import { Rate } from "../../http2/rate.ts";
 import type { GatewayClient } from "../types.ts";
+import { malformed } from "./answers.ts";
 import { BoundClients } from "./authentication.ts";
 import type { Answer, ClientConnection, ClientSide } from "./client-side.ts";
 import type { ContentSource } from "./content.ts";
 import type { ExchangeContext } from "./context.ts";
 import { ClientExchange } from "./exchange.ts";
 import type { Fields } from "./fields.ts";
+import { tellOfMalformed } from "./malformed-record.ts";
 import { http2Head } from "./request-head.ts";
 
 const NO_ERROR = Number(http2ErrorCodes.NO_ERROR);
@@ -89,12 +91,14 @@ export class Http2Client implements ClientConnection {
     this.client = context.registry.connection(`connection:${id}`);
     this.#closed = closed;
     this.#idleSince = now;
-    const { streamsPerClientConnection, framesPerClientConnection } = context.rules.limits;
+    const { streamsPerClientConnection, framesPerClientConnection, headerBytes } =
+      context.rules.limits;
     this.#settings = new Rate(32, 1, now);
     this.#connection = new Http2ServerConnection({
       socket,
       server,
       points,
+      maxHeaderListSize: headerBytes,
       allowance: {
         now: () => context.clock.now(),
         framesPerSecond: framesPerClientConnection,
@@ -110,6 +114,7 @@ export class Http2Client implements ClientConnection {
         goaway: () => {},
         reset: (streamId) => this.#sides.get(streamId)?.clientReset(),
         headersReceived: () => {},
+        refused: (_streamId, fault) => this.#refused(fault),
         closed: (error) => this.#over(error),
       },
     });
@@ -189,6 +194,15 @@ export class Http2Client implements ClientConnection {
       String(headers[":method"] ?? ""),
     );
     side.exchange?.start();
+  }
+
+  /** What it has asked for is no request: it was told by its connection. */
+  #refused(fault: MessageFault): void {
+    const answer =
+      fault === "too-large"
+        ? malformed(431, "the header section of the request is too large")
+        : malformed(400, "the header section of the request is malformed");
+    tellOfMalformed(this.context.observer, "h2", answer);
   }
 
   #over(error: Error | undefined): void {
