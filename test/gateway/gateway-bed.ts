@@ -79,6 +79,11 @@ export class GatewayBed {
     return this.#pool.queue.requests;
   }
 
+  /** Origins that the gateway has failed to connect to, and has not since. */
+  unreachable(): number {
+    return this.#gateway.view().pool.unreachable.length;
+  }
+
   /** Waits until something holds of the gateway. */
   async until(holds: () => boolean): Promise<void> {
     for (const end = performance.now() + PATIENCE; !holds(); ) {
