@@ -4,8 +4,7 @@
  * @module
  */
 
-import { concatBytes } from "../bytes.ts";
-import { type DecodedField, LiteralBlock } from "./hpack-decoder.ts";
+import type { DecodedField, LiteralBlock } from "./hpack-decoder.ts";
 
 /** Why nothing of a stream goes on: §8.1.1, §10.5.1, and what comes behind END_STREAM (§5.1). */
 export type MessageFault = "malformed" | "too-large" | "closed";
@@ -23,27 +22,44 @@ const connectionSpecific: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+/**
+ * RFC 9110 §9.1; RFC 3986 §3.1; §3.2 without user information (RFC 9113 §8.3.1); §3.3 and octets that are
+ * not ASCII; RFC 9110 §15.
+ */
+const pseudoForms: ReadonlyMap<string, RegExp> = new Map([
+  [":method", /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/],
+  [":scheme", /^[A-Za-z][A-Za-z0-9+\-.]*$/],
+  [":authority", /^[A-Za-z0-9\-._~%!$&'()*+,;=:[\]]+$/],
+  [":path", /^[\x21-\x7e\x80-\xff]+$/],
+  [":status", /^[1-9][0-9]{2}$/],
+]);
+const authorityForm = pseudoForms.get(":authority") as RegExp;
+
 const COLON = 0x3a;
 
 export abstract class FieldSection {
   /** What Content-Length says, where there is one. */
   length: number | undefined;
-  readonly #block = new LiteralBlock();
+  readonly #block: LiteralBlock;
   /** Octets that are still left, as RFC 9113 §6.5.2 counts them. */
   #left: number;
   /** A field that is not a pseudo-header field has come. */
   #regular = false;
   #malformed = false;
 
-  /** @param most octets of the section as RFC 9113 §6.5.2 counts them */
-  constructor(most: number) {
+  /**
+   * @param most octets of the section as RFC 9113 §6.5.2 counts them
+   * @param block what goes on
+   */
+  constructor(most: number, block: LiteralBlock) {
     this.#left = most;
+    this.#block = block;
   }
 
   /** Whether all is there that has to be; asked behind the last field. */
   protected abstract readonly isComplete: boolean;
 
-  /** Takes a pseudo-header field, before any other. @returns whether it may be there */
+  /** Takes a pseudo-header field of the right form, before any other. @returns whether it may be there */
   protected abstract takePseudo(field: DecodedField): boolean;
 
   /** Takes another field, which may be in some section. @returns whether it may be in this one */
@@ -74,18 +90,12 @@ export abstract class FieldSection {
     return this.isComplete ? undefined : "malformed";
   }
 
-  /** The section as a header block that needs no table. */
-  get block(): Uint8Array {
-    return concatBytes(...this.#block.parts);
-  }
-
   #admits(field: DecodedField): boolean {
-    if (field.name.charCodeAt(0) === COLON) {
-      return !this.#regular && !noValue.test(field.value) && this.takePseudo(field);
-    }
-    this.#regular = true;
     field.isLegal ??= isLegal(field);
-    return field.isLegal && this.takeRegular(field);
+    if (!field.isLegal) return false;
+    if (field.name.charCodeAt(0) === COLON) return !this.#regular && this.takePseudo(field);
+    this.#regular = true;
+    return this.takeRegular(field);
   }
 }
 
@@ -103,7 +113,10 @@ export class TrailerSection extends FieldSection {
   }
 }
 
+/** Whether there is a section that a field may be in, before or behind others. */
 function isLegal({ name, value }: DecodedField): boolean {
+  if (name.charCodeAt(0) === COLON) return pseudoForms.get(name)?.test(value) === true;
   if (!fieldName.test(name) || noValue.test(value) || connectionSpecific.has(name)) return false;
-  return name !== "te" || value.toLowerCase() === "trailers";
+  if (name === "te") return value.toLowerCase() === "trailers";
+  return name !== "host" || authorityForm.test(value);
 }

@@ -33,7 +33,7 @@ import {
 import { FrameOrder, type Role } from "./frame-rules.ts";
 import { type Disposition, FrameScanner } from "./frame-scanner.ts";
 import { GatheredWrites } from "./gathered-writes.ts";
-import { fieldOf } from "./hpack-decoder.ts";
+import { literalOf } from "./hpack-decoder.ts";
 import type { MessageCheck } from "./message-check.ts";
 import { PeerAllowance } from "./peer-allowance.ts";
 import { StreamLedger } from "./stream-ledger.ts";
@@ -112,10 +112,7 @@ const errorsOfFaults = {
 } as const;
 
 /** The header block of the answer to a request whose header section is too large (RFC 9113 §10.5.1). */
-const tooLarge = concatBytes(
-  fieldOf(":status", "431").literal,
-  fieldOf("content-length", "0").literal,
-);
+const tooLarge = concatBytes(literalOf(":status", "431"), literalOf("content-length", "0"));
 
 /** A stream that this side has reset. */
 interface Silenced {

@@ -8,8 +8,15 @@
 import { concatBytes } from "../bytes.ts";
 import { GroupConnectionError } from "../client-group/mod.ts";
 import { type FieldSection, type MessageFault, TrailerSection } from "./field-section.ts";
-import { encodeFrame, type FrameHeader, frameFlags, frameTypes } from "./frame.ts";
-import { HpackDecoder } from "./hpack-decoder.ts";
+import {
+  encodeFrame,
+  FRAME_HEADER_LENGTH,
+  type FrameHeader,
+  frameFlags,
+  frameTypes,
+  writeFrameHeader,
+} from "./frame.ts";
+import { HpackDecoder, LiteralBlock } from "./hpack-decoder.ts";
 
 /** Larger frames are for those who have asked for them. */
 const MAX_FRAME = 16_384;
@@ -25,6 +32,8 @@ interface Progress {
 /** What the peer of one connection sends, requests or responses. */
 export abstract class MessageCheck<Head extends FieldSection = FieldSection> {
   readonly #decoder = new HpackDecoder();
+  /** Of one section after the other. */
+  readonly #block = new LiteralBlock();
   readonly #maxHeaderListSize: number;
   readonly #streams = new Map<number, Progress>();
   #fragments: Uint8Array[] = [];
@@ -36,7 +45,7 @@ export abstract class MessageCheck<Head extends FieldSection = FieldSection> {
   }
 
   /** A header section that begins. */
-  protected abstract open(maxHeaderListSize: number): Head;
+  protected abstract open(maxHeaderListSize: number, block: LiteralBlock): Head;
 
   /** Whether the message goes on with another header section (RFC 9110 §15.2). */
   protected abstract isInterim(head: Head): boolean;
@@ -95,8 +104,10 @@ export abstract class MessageCheck<Head extends FieldSection = FieldSection> {
 
   #section(streamId: number, fragment: Uint8Array, endStream: boolean): Uint8Array | MessageFault {
     const progress = this.#streams.get(streamId);
-    const head = progress === undefined ? this.open(this.#maxHeaderListSize) : undefined;
-    const section = head ?? new TrailerSection(this.#maxHeaderListSize);
+    const most = this.#maxHeaderListSize;
+    this.#block.clear();
+    const head = progress === undefined ? this.open(most, this.#block) : undefined;
+    const section = head ?? new TrailerSection(most, this.#block);
     this.#decoder.decode(fragment, section);
     if (progress?.ended) return "closed";
     const { fault } = section;
@@ -105,7 +116,7 @@ export abstract class MessageCheck<Head extends FieldSection = FieldSection> {
       head === undefined
         ? this.#endWith(progress as Progress, endStream)
         : this.#beginWith(streamId, head, endStream);
-    return fits ? framesOf(streamId, section.block, endStream) : "malformed";
+    return fits ? framesOf(streamId, this.#block.take(), endStream) : "malformed";
   }
 
   #beginWith(streamId: number, head: Head, endStream: boolean): boolean {
@@ -135,16 +146,22 @@ function fragmentOf(flags: number, payload: Uint8Array): Uint8Array {
   return payload.subarray(from, to);
 }
 
+/** @param block behind room for a frame's header */
 function framesOf(streamId: number, block: Uint8Array, endStream: boolean): Uint8Array {
+  const { HEADERS, CONTINUATION } = frameTypes;
+  const first = endStream ? frameFlags.END_STREAM : 0;
+  const length = block.length - FRAME_HEADER_LENGTH;
+  if (length <= MAX_FRAME) {
+    const flags = first | frameFlags.END_HEADERS;
+    writeFrameHeader(block, { length, type: HEADERS, flags, streamId });
+    return block;
+  }
   const frames: Uint8Array[] = [];
-  let at = 0;
-  do {
-    const part = block.subarray(at, at + MAX_FRAME);
-    const type = at === 0 ? frameTypes.HEADERS : frameTypes.CONTINUATION;
-    at += part.length;
-    const ends = at === block.length ? frameFlags.END_HEADERS : 0;
-    const last = type === frameTypes.HEADERS && endStream ? frameFlags.END_STREAM : 0;
-    frames.push(encodeFrame({ type, flags: ends | last, streamId }, part));
-  } while (at < block.length);
-  return frames.length === 1 ? (frames[0] as Uint8Array) : concatBytes(...frames);
+  for (let at = FRAME_HEADER_LENGTH; at < block.length; at += MAX_FRAME) {
+    const type = frames.length === 0 ? HEADERS : CONTINUATION;
+    const last = at + MAX_FRAME >= block.length ? frameFlags.END_HEADERS : 0;
+    const flags = frames.length === 0 ? first : last;
+    frames.push(encodeFrame({ type, flags, streamId }, block.subarray(at, at + MAX_FRAME)));
+  }
+  return concatBytes(...frames);
 }

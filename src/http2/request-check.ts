@@ -5,21 +5,12 @@
  */
 
 import { FieldSection } from "./field-section.ts";
-import type { DecodedField } from "./hpack-decoder.ts";
+import type { DecodedField, LiteralBlock } from "./hpack-decoder.ts";
 import { MessageCheck } from "./message-check.ts";
 
-/** RFC 9110 §9.1; RFC 3986 §3.1; §3.2 without user information; §3.3, and octets that are not ASCII. */
-const forms: ReadonlyMap<string, RegExp> = new Map([
-  [":method", /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/],
-  [":scheme", /^[A-Za-z][A-Za-z0-9+\-.]*$/],
-  [":authority", /^[A-Za-z0-9\-._~%!$&'()*+,;=:[\]]+$/],
-  [":path", /^[\x21-\x7e\x80-\xff]+$/],
-]);
-const authorityForm = forms.get(":authority") as RegExp;
-
 export class RequestCheck extends MessageCheck<RequestSection> {
-  protected override open(maxHeaderListSize: number): RequestSection {
-    return new RequestSection(maxHeaderListSize);
+  protected override open(maxHeaderListSize: number, block: LiteralBlock): RequestSection {
+    return new RequestSection(maxHeaderListSize, block);
   }
 
   protected override isInterim(): boolean {
@@ -32,29 +23,49 @@ export class RequestCheck extends MessageCheck<RequestSection> {
 }
 
 class RequestSection extends FieldSection {
-  readonly #pseudo = new Map<string, string>();
+  #method: string | undefined;
+  #scheme: string | undefined;
+  #authority: string | undefined;
+  #path: string | undefined;
   #hasHost = false;
 
   protected override get isComplete(): boolean {
-    const method = this.#pseudo.get(":method");
-    const path = this.#pseudo.get(":path");
-    const hasAuthority = this.#pseudo.has(":authority");
-    const hasScheme = this.#pseudo.has(":scheme");
-    if (method === undefined) return false;
-    if (method === "CONNECT") return hasAuthority && path === undefined && !hasScheme;
-    if (path === undefined || !hasScheme || !(hasAuthority || this.#hasHost)) return false;
-    return path.startsWith("/") || (path === "*" && method === "OPTIONS");
+    const path = this.#path;
+    if (this.#method === "CONNECT") {
+      return this.#authority !== undefined && path === undefined && this.#scheme === undefined;
+    }
+    if (this.#method === undefined || this.#scheme === undefined || path === undefined)
+      return false;
+    if (this.#authority === undefined && !this.#hasHost) return false;
+    return path.startsWith("/") || (path === "*" && this.#method === "OPTIONS");
   }
 
   protected override takePseudo({ name, value }: DecodedField): boolean {
-    if (this.#pseudo.has(name) || forms.get(name)?.test(value) !== true) return false;
-    this.#pseudo.set(name, value);
-    return true;
+    switch (name) {
+      case ":method":
+        if (this.#method !== undefined) return false;
+        this.#method = value;
+        return true;
+      case ":scheme":
+        if (this.#scheme !== undefined) return false;
+        this.#scheme = value;
+        return true;
+      case ":authority":
+        if (this.#authority !== undefined) return false;
+        this.#authority = value;
+        return true;
+      case ":path":
+        if (this.#path !== undefined) return false;
+        this.#path = value;
+        return true;
+      default:
+        return false;
+    }
   }
 
   protected override takeRegular(field: DecodedField): boolean {
     if (field.name !== "host") return super.takeRegular(field);
-    if (this.#hasHost || !authorityForm.test(field.value)) return false;
+    if (this.#hasHost) return false;
     this.#hasHost = true;
     return true;
   }

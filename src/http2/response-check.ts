@@ -5,7 +5,7 @@
  */
 
 import { FieldSection } from "./field-section.ts";
-import type { DecodedField } from "./hpack-decoder.ts";
+import type { DecodedField, LiteralBlock } from "./hpack-decoder.ts";
 import { MessageCheck } from "./message-check.ts";
 
 export class ResponseCheck extends MessageCheck<ResponseSection> {
@@ -22,8 +22,8 @@ export class ResponseCheck extends MessageCheck<ResponseSection> {
     this.#heads.delete(streamId);
   }
 
-  protected override open(maxHeaderListSize: number): ResponseSection {
-    return new ResponseSection(maxHeaderListSize);
+  protected override open(maxHeaderListSize: number, block: LiteralBlock): ResponseSection {
+    return new ResponseSection(maxHeaderListSize, block);
   }
 
   protected override isInterim({ status }: ResponseSection): boolean {
@@ -48,7 +48,7 @@ class ResponseSection extends FieldSection {
   }
 
   protected override takePseudo({ name, value }: DecodedField): boolean {
-    if (name !== ":status" || this.status > 0 || !/^[1-9][0-9]{2}$/.test(value)) return false;
+    if (name !== ":status" || this.status > 0) return false;
     this.status = Number(value);
     return true;
   }

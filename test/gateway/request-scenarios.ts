@@ -310,6 +310,27 @@ function tooLarge(): void {
 }
 
 function wellFormed(): void {
+  scenario("may have a field that takes more than a frame", {}, async (stage) => {
+    const client = await stage.client();
+    const large = "v".repeat(40_000);
+    const { at, response } = await stage.place(client, "/large", { fields: [["x", large]] });
+    assert.equal(at.head.get("x"), large);
+    at.respond(204);
+    assert.equal((await response()).status, 204);
+  });
+
+  scenario(
+    "ends its connection with COMPRESSION_ERROR where its fields cannot be told (RFC 9113 §4.3)",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      // Index 62 of a table that is empty.
+      client.write(...headersFrames(1, Uint8Array.of(0xbe), true));
+      await client.goaway(codes.COMPRESSION_ERROR);
+      stage.release(client);
+    },
+  );
+
   scenario(
     "may have as many cookies, and other fields, as fit, however they come [CG-SEC-2]",
     {},
