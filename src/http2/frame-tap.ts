@@ -93,6 +93,9 @@ export interface FrameTapOptions {
   readonly allowance?: PeerAllowance;
 }
 
+/** Octets up to which what goes to node:http2 is joined with what comes with it. */
+const SMALL = 4_096;
+
 /** How long the peer has to take what was written before the end, in milliseconds. */
 const flushTime = 30_000;
 
@@ -141,6 +144,9 @@ export class FrameTap extends Duplex {
   /** Frames of ours that wait for the end of a frame. */
   readonly #toPeer: Uint8Array[] = [];
   readonly #toNode: Uint8Array[] = [];
+  /** What goes to node:http2 of the octets that are being read. */
+  #pieces: Uint8Array[] = [];
+  #receiving = false;
   #settingsSent = false;
   /** Whether the header block that comes is the last of its stream. */
   #endsWithBlock = false;
@@ -421,7 +427,24 @@ export class FrameTap extends Duplex {
     if (!this.#ended && !this.#writes.write(bytes)) this.#blocked = true;
   }
 
+  /**
+   * Header blocks come one by one; each read of node:http2 costs as much as what it does with one. Its
+   * first SETTINGS go when it has read the preface, whatever the peer's say (CG-SET-16).
+   */
   #toReader(bytes: Uint8Array): void {
+    if (this.#receiving && this.#settingsSent && bytes.length < SMALL) {
+      this.#pieces.push(bytes);
+      return;
+    }
+    this.#flushPieces();
+    if (!this.push(bytes)) this.#socket.pause();
+  }
+
+  #flushPieces(): void {
+    const pieces = this.#pieces;
+    if (pieces.length === 0) return;
+    this.#pieces = [];
+    const bytes = pieces.length === 1 ? (pieces[0] as Uint8Array) : concatBytes(...pieces);
     if (!this.push(bytes)) this.#socket.pause();
   }
 
@@ -440,11 +463,16 @@ export class FrameTap extends Duplex {
 
   #receive(chunk: Buffer): void {
     if (this.#over) return;
+    this.#receiving = true;
+    let fault: { readonly error: unknown } | undefined;
     try {
       this.#incoming.push(chunk);
     } catch (error) {
-      this.#failBy(error);
+      fault = { error };
     }
+    this.#receiving = false;
+    this.#flushPieces();
+    if (fault !== undefined) this.#failBy(fault.error);
   }
 
   #failBy(error: unknown): void {
