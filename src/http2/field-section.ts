@@ -46,6 +46,7 @@ export abstract class FieldSection {
   /** A field that is not a pseudo-header field has come. */
   #regular = false;
   #malformed = false;
+  #whole = true;
 
   /**
    * @param most octets of the section as RFC 9113 §6.5.2 counts them
@@ -80,7 +81,13 @@ export abstract class FieldSection {
     // The rest is decoded for the table alone.
     if (this.#malformed || this.#left < 0) return;
     if (!this.#admits(field)) this.#malformed = true;
-    else if (!this.isVoid(field)) this.#block.add(field, neverIndexed);
+    else if (this.isVoid(field)) this.#whole = false;
+    else this.#block.add(field, neverIndexed);
+  }
+
+  /** Whether every field goes on. */
+  get whole(): boolean {
+    return this.#whole;
   }
 
   /** What is wrong with the section; asked behind the last field. */

@@ -518,7 +518,7 @@ export class FrameTap extends Duplex {
         }
         this.#endsWithBlock = (flags & frameFlags.END_STREAM) !== 0;
         this.#handler.headersReceived(streamId, this.#endsWithBlock);
-        return "gather";
+        return "inspect";
       case frameTypes.CONTINUATION:
         return "gather";
       case frameTypes.DATA:
@@ -535,7 +535,7 @@ export class FrameTap extends Duplex {
       case this.#groupControl:
         return "gather";
       case frameTypes.WINDOW_UPDATE:
-        if (this.#role === "client") return "gather";
+        if (this.#role === "client") return "inspect";
         return this.#refused.has(streamId) ? "drop" : "pass";
       case frameTypes.PRIORITY:
         // They are obsolete (RFC 9113 §5.3.2), and Deno's node:http2 ends a connection after 1,000. Those
@@ -595,9 +595,12 @@ export class FrameTap extends Duplex {
   }
 
   /** A header block of a stream that is not open. What is to be said of that is node:http2's. */
-  #strayFields(streamId: number, found: Uint8Array | MessageFault): Uint8Array | boolean {
+  #strayFields(streamId: number, found: Uint8Array | true | MessageFault): Uint8Array | boolean {
     this.#messages.forget(streamId);
-    if (this.#refused.has(streamId)) return false;
+    if (this.#refused.has(streamId)) {
+      this.#messages.withheld();
+      return false;
+    }
     if (this.#role === "server" && streamId > this.#lastGiven) {
       throw new GroupConnectionError("PROTOCOL_ERROR", "stream identifiers go back");
     }

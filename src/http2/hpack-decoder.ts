@@ -1,7 +1,7 @@
 /**
- * Header blocks as they come (RFC 7541), turned into blocks that need no dynamic table: what is not in
- * the static one is a literal without indexing. So what is found malformed, or too large, can be kept from node:http2 without
- * its table knowing less than the peer's.
+ * Header blocks as they come (RFC 7541), and blocks that say the same and need no dynamic table: what is
+ * not in the static one is a literal without indexing. So what is found malformed, or too large, can be
+ * kept from node:http2, though its table knows less than the peer's from then on.
  *
  * @module
  */
@@ -24,17 +24,14 @@ const INDEXED = 0x80;
 /** The pattern of a literal that is never indexed (RFC 7541 §6.2.3). */
 const NEVER_INDEXED = 0x10;
 
-/** Octets from which on a block is not kept for the next. */
-const LARGE = 65_536;
-
 /** A field, a character for each octet. */
 export interface DecodedField {
   readonly name: string;
   readonly value: string;
   /** By the count of RFC 9113 §6.5.2. */
   readonly size: number;
-  /** The field without the dynamic table: an index of the static one, or a literal without indexing. */
-  readonly bytes: Uint8Array;
+  /** The field without the dynamic table, where it was asked for: see {@link LiteralBlock}. */
+  bytes: Uint8Array | undefined;
   /** What a section has found of it, for those that come again. */
   isLegal: boolean | undefined;
 }
@@ -61,7 +58,12 @@ export class HpackDecoder {
   readonly #entries: DecodedField[] = [];
   #size = 0;
   #maximum = TABLE_SIZE;
-  #block: Uint8Array = new Uint8Array();
+  #changes = 0;
+
+  /** How often the table has changed: as long as it has not, the same octets are the same fields. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   /**
    * Decodes one header block.
@@ -70,7 +72,6 @@ export class HpackDecoder {
    */
   decode(block: Uint8Array, taker: FieldTaker): void {
     const reader = new PrefixedReader(block, compressionError);
-    this.#block = block;
     for (let begun = false; !reader.done; ) {
       const { first } = reader;
       if ((first & 0xe0) === 0x20) {
@@ -82,6 +83,7 @@ export class HpackDecoder {
       if ((first & 0x80) !== 0) taker.take(this.#at(reader.integer(7)), false);
       else if ((first & 0x40) !== 0) {
         const entry = this.#literal(reader, 6);
+        this.#changes++;
         this.#entries.push(entry);
         this.#size += entry.size;
         this.#evict();
@@ -90,20 +92,10 @@ export class HpackDecoder {
     }
   }
 
-  /** Strings go on as they came, be they Huffman coded or not. */
   #literal(reader: PrefixedReader, prefix: number): DecodedField {
     const index = reader.integer(prefix);
-    const named = reader.offset;
     const name = index === 0 ? reader.text(7) : this.#at(index).name;
-    const valued = reader.offset;
-    const value = reader.text(7);
-    const begin =
-      staticNames.get(name) ??
-      literalName(index === 0 ? this.#block.subarray(named, valued) : stringOf(name));
-    const bytes = new Uint8Array(begin.length + reader.offset - valued);
-    bytes.set(begin);
-    bytes.set(this.#block.subarray(valued, reader.offset), begin.length);
-    return field(name, value, bytes);
+    return field(name, reader.text(7), undefined);
   }
 
   #at(index: number): DecodedField {
@@ -118,6 +110,7 @@ export class HpackDecoder {
 
   #resize(maximum: number): void {
     if (maximum > TABLE_SIZE) throw compressionError("a table of more than it may have");
+    this.#changes++;
     this.#maximum = maximum;
     this.#evict();
   }
@@ -127,49 +120,53 @@ export class HpackDecoder {
   }
 }
 
-/** Fields, one after the other, as a header block behind room for a frame's header. */
+/**
+ * Fields, one after the other, as a header block that needs no table: an index of the static one, or a
+ * literal without indexing. Most are never asked for their bytes.
+ */
 export class LiteralBlock {
-  #bytes = new Uint8Array(1_024);
-  #end = FRAME_HEADER_LENGTH;
+  readonly #fields: DecodedField[] = [];
+  /** Which of them came as never indexed, by their places. */
+  readonly #neverIndexed = new Set<number>();
 
   /** Begins anew. */
   clear(): void {
-    this.#end = FRAME_HEADER_LENGTH;
-    if (this.#bytes.length > LARGE) this.#bytes = new Uint8Array(1_024);
+    this.#fields.length = 0;
+    if (this.#neverIndexed.size > 0) this.#neverIndexed.clear();
   }
 
-  add({ bytes }: DecodedField, neverIndexed: boolean): void {
-    const start = this.#end;
-    this.#end += bytes.length;
-    if (this.#end > this.#bytes.length) {
-      const grown = new Uint8Array(2 * this.#end);
-      grown.set(this.#bytes);
-      this.#bytes = grown;
+  add(field: DecodedField, neverIndexed: boolean): void {
+    if (neverIndexed) this.#neverIndexed.add(this.#fields.length);
+    this.#fields.push(field);
+  }
+
+  /** Room for a frame's header, and the block behind it. */
+  toBytes(): Uint8Array {
+    let end = FRAME_HEADER_LENGTH;
+    for (const field of this.#fields) {
+      field.bytes ??= literalOf(field.name, field.value);
+      end += field.bytes.length;
     }
-    this.#bytes.set(bytes, start);
-    if (neverIndexed) this.#bytes[start] = (bytes[0] as number) | NEVER_INDEXED;
-  }
-
-  /** Room for a frame's header, and the block behind it: nobody else's. */
-  take(): Uint8Array {
-    return this.#bytes.slice(0, this.#end);
+    const bytes = new Uint8Array(end);
+    let at = FRAME_HEADER_LENGTH;
+    for (const [index, field] of this.#fields.entries()) {
+      const literal = field.bytes as Uint8Array;
+      bytes.set(literal, at);
+      if (this.#neverIndexed.has(index)) bytes[at] = (literal[0] as number) | NEVER_INDEXED;
+      at += literal.length;
+    }
+    return bytes;
   }
 }
 
 /** A field of this side's own, a character for each octet. */
 export function literalOf(name: string, value: string): Uint8Array {
-  const begin = staticNames.get(name) ?? literalName(stringOf(name));
+  const begin = staticNames.get(name) ?? concatBytes(Uint8Array.of(0), stringOf(name));
   return concatBytes(begin, stringOf(value));
 }
 
-function field(name: string, value: string, bytes: Uint8Array): DecodedField {
+function field(name: string, value: string, bytes: Uint8Array | undefined): DecodedField {
   return { name, value, size: name.length + value.length + OVERHEAD, bytes, isLegal: undefined };
-}
-
-function literalName(string: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(1 + string.length);
-  bytes.set(string, 1);
-  return bytes;
 }
 
 /** A string without Huffman code (RFC 7541 §5.2). */
