@@ -45,7 +45,7 @@ export const limitTable = {
    * Requests that wait for a connection, a stream or the end of a LIMIT: in all, shared fairly by origins and
    * clients, and of one client at one origin.
    */
-  queuedRequests: count(1_000, 0),
+  queuedRequests: count(10_000, 0),
   queuedRequestsPerClient: count(200, 0),
   /** Content that is held for them. */
   queuedBytes: bytes(64 * MiB, 0),

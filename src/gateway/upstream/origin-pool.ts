@@ -6,6 +6,7 @@
 
 import type { GroupEffect, StreamMap } from "../../client-group/mod.ts";
 import type { Declined, GatewayClient, OriginTarget } from "../types.ts";
+import { ClientLoads } from "./client-loads.ts";
 import { ConnectionSet, type ConnectionSetOwner } from "./connection-set.ts";
 import type { DialFailure } from "./dial-error.ts";
 import type { Exchange } from "./exchange.ts";
@@ -57,6 +58,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
   readonly #most: number;
   /** Octets held for those that wait, as last counted. */
   #bytes = 0;
+  readonly #loads = new ClientLoads<GatewayClient>();
   #serving = false;
   #pumpDue = false;
   /** When a connection was last retired for those who wait. */
@@ -93,17 +95,11 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
   }
 
   loadOf(client: GatewayClient): Load {
-    let requests = 0;
-    let bytes = 0;
-    for (const { counted } of this.#queue.of(client)) {
-      requests++;
-      bytes += counted;
-    }
-    return { requests, bytes };
+    return this.#loads.of(client);
   }
 
-  get waitingClients(): Iterable<GatewayClient> {
-    return this.#queue.waitingClients;
+  greatest(measure: Measure): GatewayClient | undefined {
+    return this.#loads.greatest(measure);
   }
 
   displace(client: GatewayClient, measure: Measure): void {
@@ -296,6 +292,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
     }
     exchange.waitingSince = clock.now();
     bounds.waiting.requests++;
+    this.#loads.change(client, 1, 0);
     this.#count(exchange, bytes);
     restrictions.enqueue(client, this.target.scope);
     this.#map.wait(exchange);
@@ -315,6 +312,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
     const more = bytes - exchange.counted;
     exchange.counted = bytes;
     this.#bytes += more;
+    this.#loads.change(exchange.client, 0, more);
     this.#owner.bounds.waiting.bytes += more;
   }
 
@@ -327,6 +325,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
     this.#queue.remove(exchange);
     this.#map.leave(exchange);
     this.#owner.bounds.waiting.requests--;
+    this.#loads.change(exchange.client, -1, 0);
     this.#count(exchange, 0);
     if (this.#queue.size === 0) this.#stopTicking?.();
   }

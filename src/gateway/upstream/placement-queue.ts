@@ -71,10 +71,6 @@ export class PlacementQueue<Client, Waiting extends object> {
     return this.#lanes.size;
   }
 
-  get waitingClients(): Iterable<Client> {
-    return this.#lanes.keys();
-  }
-
   /** How many of them are not parked. */
   get ready(): number {
     return this.#ready;

@@ -15,8 +15,8 @@ export type Load = Readonly<Record<Measure, number>>;
 export interface BoundedQueue<Client> {
   readonly load: Load;
   loadOf(client: Client): Load;
-  /** The clients with requests here. */
-  readonly waitingClients: Iterable<Client>;
+  /** A client of whom most waits, octets compared roughly. */
+  greatest(measure: Measure): Client | undefined;
   /** Answers the request of the client that came last and counts in `measure`: it waits no more. */
   displace(client: Client, measure: Measure): void;
 }
@@ -58,15 +58,8 @@ export class QueueBounds<Client> {
     const isLonger = longest.load[measure] > queue.load[measure] + more;
     const from = isLonger ? longest : queue;
     const least = isLonger ? 0 : queue.loadOf(client)[measure] + more;
-    let greatest: Client | undefined;
-    let most = 0;
-    for (const one of from.waitingClients) {
-      const load = from.loadOf(one)[measure];
-      // Of equals, the one that came last.
-      if (load <= least || load < most) continue;
-      greatest = one;
-      most = load;
-    }
-    if (greatest !== undefined) from.displace(greatest, measure);
+    const greatest = from.greatest(measure);
+    if (greatest === undefined || from.loadOf(greatest)[measure] <= least) return;
+    from.displace(greatest, measure);
   }
 }
