@@ -64,7 +64,12 @@ const commands = {
     join(root, "scripts", "start.ts"),
   ],
   origin: () => [required("Bun", findBun()), join(root, "scripts", "origin.ts")],
-  yard: () => [required("Bun", findBun()), join(root, "src", "cli", "yard.ts")],
+  // Whoever runs it with Deno means Deno: a gateway is a server, and goes on running on what it is.
+  yard: () => {
+    const entry = join(root, "src", "cli", "yard.ts");
+    if (!onDeno) return [required("Bun", findBun()), entry];
+    return [required("Deno", findDeno()), "run", "--no-lock", "--quiet", "-A", entry];
+  },
   test: () => [required("Bun", findBun()), join(root, "scripts", "test.ts")],
   check: () => [required("Bun", findBun()), join(root, "scripts", "check.ts")],
   conformance: () => [required("Bun", findBun()), join(root, "scripts", "conformance.ts")],

@@ -13,7 +13,7 @@ import { developmentCertificate } from "../src/quic/mod.ts";
 import { signalled } from "../workers/serve.ts";
 import { originApp } from "./origin-app.tsx";
 
-const defaultPort = 9443;
+const port = Number(process.env.PORT || 9443);
 
 function announce({ url }: OriginServer, certificate: string): void {
   const yard = process.env.YARDMASTER_YARD ?? "npm run -s yard --";
@@ -57,6 +57,9 @@ With a browser: ${url}/ or ${gateway}/. Each request is printed below. Ctrl-C en
 }
 
 async function main(): Promise<void> {
+  if (!(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
+    throw new YardmasterError("INVALID_CONFIGURATION", "PORT has to be a number from 0 to 65535");
+  }
   const directory = join(homeAt().directory, "origin");
   const { certificatePem, keyPem } = await developmentCertificate({ directory });
   const certificate = join(directory, "certificate.pem");
@@ -66,7 +69,7 @@ async function main(): Promise<void> {
   const app = originApp((line) => console.log(line));
   const server = await serve({
     fetch: app.fetch,
-    port: Number(process.env.PORT || defaultPort),
+    port,
     certificate: certificatePem,
     key: keyPem,
     onError: (error) => console.error("yardmaster:", error),
@@ -83,7 +86,9 @@ try {
 } catch (error) {
   const inUse = (error as { readonly code?: unknown }).code === "EADDRINUSE";
   if (!inUse && !(error instanceof YardmasterError)) throw error;
-  const message = inUse ? "the port is in use: PORT=9444 takes another" : (error as Error).message;
+  const message = inUse
+    ? `port ${port} is in use: PORT=${port === 9444 ? 9445 : 9444} takes another`
+    : (error as Error).message;
   console.error(`yardmaster: ${message}`);
   process.exit(1);
 }

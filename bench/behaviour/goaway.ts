@@ -36,6 +36,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A01",
     event: "POSTs of A, B, C in flight; GOAWAY behind A's, then 200 for A",
+    by: "draft",
     wanted: "A: 200; B, C: sent again, or REFUSED_STREAM",
     async play(bed) {
       const sent = await three(bed);
@@ -49,6 +50,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A03",
     event: "six GETs in flight; GOAWAY before the first of them",
+    by: "HTTP",
     wanted: "sent again, or REFUSED_STREAM",
     async play(bed) {
       const [a, b] = await bed.clients(2);
@@ -64,6 +66,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A04",
     event: "GOAWAY 2^31-1, then GOAWAY behind A's; POSTs of A, B, C in flight; 200 for A",
+    by: "draft",
     wanted: "A: 200; B, C: sent again, or REFUSED_STREAM",
     async play(bed) {
       const sent = await three(bed);
@@ -80,6 +83,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A05",
     event: "GOAWAY behind all three; 200 for each 200 ms later",
+    by: "HTTP",
     wanted: "200 for each, by the same connection",
     async play(bed) {
       const sent = await three(bed);
@@ -97,6 +101,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A07",
     event: "GOAWAY behind A's POST, then the end of the connection without a response",
+    by: "HTTP",
     wanted: "sent once; not REFUSED_STREAM: a 5xx or another reset",
     async play(bed) {
       const [a] = await bed.clients(1);
@@ -117,6 +122,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A09",
     event: "POST of 2 MiB on its way, GOAWAY before it",
+    by: "HTTP",
     wanted: "REFUSED_STREAM, or sent again whole",
     async play(bed) {
       const [a] = await bed.clients(1);
@@ -138,6 +144,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A10",
     event: "GOAWAY while requests come, twenty times",
+    by: "HTTP",
     wanted: "200 for each, or REFUSED_STREAM",
     async play(bed) {
       const [a, b] = await bed.clients(2);
@@ -169,6 +176,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A12",
     event: "GOAWAY, then GOAWAY with a higher last stream; A's POST between them",
+    by: "HTTP",
     wanted: "never a clean success of a stream that the first had left out",
     async play(bed) {
       const [a] = await bed.clients(1);
@@ -183,6 +191,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A14, A19",
     event: "half a response with Content-Length, then GOAWAY before its stream and the end",
+    by: "HTTP",
     wanted: "sent once; what came, then a reset",
     async play(bed) {
       const [a] = await bed.clients(1);
@@ -199,13 +208,18 @@ export const goawayHappenings: readonly Happening[] = [
       return ends(
         bed,
         [sent],
-        (_, { kind }) => bed.occurrences("/a") === 1 && (kind === "cut short" || kind === "reset"),
+        (_, { kind, code }) =>
+          bed.occurrences("/a") === 1 &&
+          (kind === "cut short" || kind === "reset") &&
+          // Nothing was processed, that says (RFC 9113 §8.7); a response has begun.
+          code !== 0x7,
       );
     },
   },
   {
     of: "A15",
     event: "GOAWAY on stream 1 while A's GET is in flight",
+    by: "HTTP",
     wanted: "the origin's connection ends with PROTOCOL_ERROR; A is answered",
     async play(bed) {
       const [a] = await bed.clients(1);
@@ -227,6 +241,7 @@ export const goawayHappenings: readonly Happening[] = [
   {
     of: "A17",
     event: "GOAWAY on an idle connection, then a request",
+    by: "HTTP",
     wanted: "200, by another connection; the old one ends",
     async play(bed) {
       const [a] = await bed.clients(1);

@@ -14,6 +14,8 @@ export interface Happening {
   readonly of: string;
   readonly event: string;
   readonly wanted: string;
+  /** Whose want it is: that of HTTP, or of the client-group draft, which others need not know. */
+  readonly by: "HTTP" | "draft";
   play(bed: BehaviourBed): Promise<Seen>;
 }
 

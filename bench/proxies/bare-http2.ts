@@ -22,6 +22,8 @@ import { Duplex } from "node:stream";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import type { Role } from "../../src/http2/frame-rules.ts";
 import { FrameTap } from "../../src/http2/frame-tap.ts";
+import { RequestCheck } from "../../src/http2/request-check.ts";
+import { ResponseCheck } from "../../src/http2/response-check.ts";
 
 /** As the gateway's defaults are. */
 const streamsPerConnection = 100;
@@ -87,6 +89,7 @@ function tapped(socket: Duplex, role: Role): FrameTap {
   return new FrameTap({
     socket,
     role,
+    messages: role === "server" ? new RequestCheck(65_536) : new ResponseCheck(65_536),
     groupControl: 0xf7,
     firstSettings: () => [],
     handler: {

@@ -6,13 +6,19 @@
 
 import { relative } from "node:path";
 import process from "node:process";
-import type { ClientRule, Gateway, GatewayConfig, OriginConfig } from "../gateway/mod.ts";
+import type {
+  ClientRule,
+  Gateway,
+  GatewayConfig,
+  GatewayView,
+  OriginConfig,
+} from "../gateway/mod.ts";
 import { resultStyle } from "./terminal.ts";
 
 /** @param certificates directory of certificates for development */
 export function gatewayLines(
   config: GatewayConfig,
-  running: Pick<Gateway, "urls" | "adminUrl" | "developmentCertificate">,
+  running: Pick<Gateway, "urls" | "adminUrl" | "developmentCertificate" | "view">,
   certificates: string,
 ): readonly string[] {
   const style = resultStyle();
@@ -26,9 +32,9 @@ export function gatewayLines(
           `  with a certificate for development, ${pem}:`,
           "  programs and browsers trust it only where they are told to",
         ]),
-    ...config.origins.map(originLine),
+    ...config.origins.map((origin) => originLine(origin, config.origins.length === 1)),
     clientLine(config.client),
-    ...(config.fleet === undefined ? [] : ["BLOCK and LIMIT are shared with other processes"]),
+    ...fleetLines(running.view().fleet),
     ...(adminUrl === undefined ? [] : [`page at ${style.bold(`${adminUrl}/`)}`]),
     // npm and other launchers do not pass SIGHUP on, so it has to go to this process.
     `reload with kill -HUP ${process.pid}, end in order with kill -TERM ${process.pid}`,
@@ -39,7 +45,7 @@ export function gatewayLines(
   ];
 }
 
-function originLine({ host, scheme, hostname, port, ca }: OriginConfig): string {
+function originLine({ host, scheme, hostname, port, ca }: OriginConfig, isOnly: boolean): string {
   const name = hostname.includes(":") ? `[${hostname}]` : hostname;
   const url = `${scheme === "https" ? "https" : "h2c"}://${name}:${port}`;
   const trust =
@@ -48,7 +54,16 @@ function originLine({ host, scheme, hostname, port, ca }: OriginConfig): string 
       : ca === undefined
         ? "trusting the authorities of the runtime"
         : "trusting the authorities of its file alone";
-  return `requests for ${host ?? "any other host"} go to ${url}, ${trust}`;
+  return `requests for ${host ?? (isOnly ? "any host" : "any other host")} go to ${url}, ${trust}`;
+}
+
+function fleetLines(fleet: GatewayView["fleet"]): readonly string[] {
+  if (fleet === undefined) return [];
+  if (fleet.fault === undefined) return ["BLOCK and LIMIT are shared with other processes"];
+  return [
+    `the store of the fleet is lost: ${fleet.fault}`,
+    "  BLOCK and LIMIT hold in this process alone until it answers",
+  ];
 }
 
 function clientLine(rule: ClientRule): string {

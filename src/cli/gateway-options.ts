@@ -154,7 +154,7 @@ function fromOptions(values: GatewayValues): {
     "jwt.keys": "--jwt-keys",
     fleet: "--fleet",
     "admin.address": "--admin",
-    "admin.token": "--admin (a token is for a configuration file)",
+    "admin.token": "--admin (its token needs a configuration file)",
     accessLog: "--access-log",
   };
   return { json, optionAt };

@@ -9,6 +9,7 @@ import type { GoawayOptions } from "./origin-groups.ts";
 /** What a {@link ClientGroup} acts on; each throws as the method of that name. */
 export interface GroupPort {
   streams(): number;
+  isOverLimit(): boolean;
   block(seconds: number): void;
   limit(requests: number): void;
   clear(): void;
@@ -44,9 +45,18 @@ export class ClientGroup {
   }
 
   /**
+   * Whether more of them are in progress than the last {@link limit} allows, and were all the time since:
+   * the intermediary may have kept to it. Where not, and more are in progress again, the LIMIT has lapsed
+   * (CG-LIMIT-5).
+   */
+  get isOverLimit(): boolean {
+    return this.#port.isOverLimit();
+  }
+
+  /**
    * BLOCK: no request of the client for this long (CG-ACT-2). Those in progress go on; use
-   * {@link resetStreams} to stop them. Those that arrive late on this connection are refused before
-   * the application sees them (CG-STOP-7).
+   * {@link resetStreams} to stop them. Those that arrive late on this connection, within some seconds, are
+   * refused before the application sees them (CG-STOP-7).
    *
    * @param seconds 1..86400
    * @throws {ClientGroupError} INVALID_FRAME for any other time, and see above

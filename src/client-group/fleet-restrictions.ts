@@ -146,12 +146,13 @@ export class FleetRestrictions<Client extends object> implements RestrictionsEls
     await this.#run();
   }
 
-  /** Ends; what is left to tell is told first, as far as the store takes it. */
+  /** Ends, and closes the store; what is left to tell is told first, as far as the store takes it. */
   async close(): Promise<void> {
     if (this.#pending.size > 0 && this.#state === "connected") await this.#run();
     this.#closed = true;
     this.#options.timers.clearTimeout(this.#timer);
     await this.#turn;
+    await this.#options.store.close?.();
   }
 
   view(): FleetView {

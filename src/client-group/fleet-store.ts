@@ -12,6 +12,8 @@ export interface FleetStore {
   create(key: string, bytes: Uint8Array): Promise<boolean>;
   keys(prefix: string): Promise<string[]>;
   remove(key: string): Promise<void>;
+  /** Gives up what it holds open, if anything; nothing is asked of it any more. */
+  close?(): Promise<void>;
 }
 
 export interface FleetTimers {

@@ -14,6 +14,13 @@ import { encodeGroupControlFrame, type GroupControl } from "./group-control.ts";
 import { OriginGroups } from "./origin-groups.ts";
 import { OriginSettings, type SettingPairs } from "./settings.ts";
 
+/**
+ * For how long requests of a blocked group are taken for ones that were sent before the intermediary
+ * knew of the BLOCK, in milliseconds. Those that come later it has let through, so that the BLOCK was
+ * lifted, perhaps by CLEAR on another connection, which nothing here can tell (CG-S47).
+ */
+const LATE = 5_000;
+
 /** What the connection does on the wire. */
 export interface OriginWire {
   /** Sends a whole frame, on stream 0 in HTTP/2, on the control stream in HTTP/3. */
@@ -58,8 +65,10 @@ export class OriginConnection {
   readonly #streams = new Map<bigint, number | undefined>();
   /** The same by group; groups without any are not there. */
   readonly #inProgress = new Map<number, Set<bigint>>();
-  /** When the BLOCK of a group ends, on the clock. */
+  /** Until when requests of a blocked group are late ones, on the clock. */
   readonly #blocked = new Map<number, number>();
+  /** The LIMIT of a group that has had more requests in progress than that ever since it was said. */
+  readonly #limits = new Map<number, number>();
   /** The first group here, which holds a connection under policy 1 for life. */
   #first: number | undefined;
   #retired = false;
@@ -101,7 +110,7 @@ export class OriginConnection {
    * connection Client-Group is a field like any other, which whoever sent it made up.
    *
    * Refused are requests beyond the boundary of a group that was told to leave (CG-S34), those of a
-   * group while it is blocked, which were sent before the intermediary knew (CG-STOP-7), those of a
+   * group that was blocked a moment ago, which were sent before the intermediary knew (CG-STOP-7), those of a
    * group too many (CG-PROC-8, CG-A7), and all once the connection is retired.
    *
    * @param clientGroup the value of the field, several lines joined by commas
@@ -125,7 +134,9 @@ export class OriginConnection {
     if (id === undefined) return;
     const streams = this.#inProgress.get(id);
     streams?.delete(streamId);
-    if (streams?.size === 0) this.#inProgress.delete(id);
+    const left = streams?.size ?? 0;
+    if (left === 0) this.#inProgress.delete(id);
+    if (left <= (this.#limits.get(id) ?? 0)) this.#limits.delete(id);
   }
 
   /** Nothing is delivered from now on, as the last GOAWAY of the connection says at the same time. */
@@ -139,6 +150,7 @@ export class OriginConnection {
     this.#streams.clear();
     this.#inProgress.clear();
     this.#blocked.clear();
+    this.#limits.clear();
   }
 
   #begin(streamId: bigint, id: number | undefined): void {
@@ -173,10 +185,16 @@ export class OriginConnection {
         this.#send(() => this.#groups.block(id, seconds));
         this.#noteBlock(id, seconds);
       },
-      limit: (requests) => this.#send(() => this.#groups.limit(id, requests)),
+      isOverLimit: () => this.#limits.has(id),
+      limit: (requests) => {
+        this.#send(() => this.#groups.limit(id, requests));
+        if ((this.#inProgress.get(id)?.size ?? 0) > requests) this.#limits.set(id, requests);
+        else this.#limits.delete(id);
+      },
       clear: () => {
         this.#send(() => this.#groups.clear(id));
         this.#blocked.delete(id);
+        this.#limits.delete(id);
       },
       goaway: (options) => this.#send(() => this.#groups.goaway(id, options)),
       resetStreams: (keepCurrent) => this.#resetStreams(id, keepCurrent ? streamId : undefined),
@@ -199,7 +217,7 @@ export class OriginConnection {
       const [oldest] = this.#blocked.keys();
       if (oldest !== undefined) this.#blocked.delete(oldest);
     }
-    this.#blocked.set(id, this.#now() + seconds * 1_000);
+    this.#blocked.set(id, this.#now() + Math.min(seconds * 1_000, LATE));
   }
 
   #resetStreams(id: number, kept: bigint | undefined): number {

@@ -34,6 +34,11 @@ export type StreamEnd =
   | { readonly type: "unprocessed" }
   /** The connection ended, and no boundary says anything about the stream. */
   | { readonly type: "connection-lost" }
+  /**
+   * What came on the stream is no response that could be passed on, be it that our own stack has found
+   * so and reset the stream: the origin has processed the request.
+   */
+  | { readonly type: "malformed" }
   /** A RST_STREAM or RESET_STREAM frame of the origin was on the wire: not one of our own stack. */
   | { readonly type: "reset"; readonly code: bigint; readonly version: HttpVersion };
 
@@ -61,7 +66,7 @@ export type RetryDecision =
   | {
       readonly do: "answer";
       readonly status: 502;
-      readonly proxyError: "connection_terminated";
+      readonly proxyError: "connection_terminated" | "http_protocol_error";
     };
 
 /** RFC 9110 §9.2.2. */
@@ -75,6 +80,11 @@ const idempotentMethods: ReadonlySet<string> = new Set([
 ]);
 
 const failed: RetryDecision = { do: "reset", outcome: "failed" };
+const unusable: RetryDecision = {
+  do: "answer",
+  status: 502,
+  proxyError: "http_protocol_error",
+};
 const refused: RetryDecision = { do: "reset", outcome: "refused" };
 
 /** Decides about a request whose stream has ended without a whole response. */
@@ -88,6 +98,8 @@ export function decideRetry(
       return afterUnprocessed(request, rules);
     case "connection-lost":
       return request.sent ? afterLoss(request, rules) : afterUnprocessed(request, rules);
+    case "malformed":
+      return request.responseForwarded ? failed : unusable;
     case "reset":
       return afterReset(request, end, rules);
   }

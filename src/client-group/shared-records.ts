@@ -6,6 +6,7 @@
  */
 
 import { recordPrefix } from "./fleet-restrictions.ts";
+import { type FleetTimers, inTime } from "./fleet-store.ts";
 import type { RestrictionScope } from "./origin-key.ts";
 import {
   decodeRecord,
@@ -25,9 +26,12 @@ export interface SharedRecordsOptions {
   readonly now: () => number;
   /** Milliseconds that a record, or that there is none, is believed without another look. */
   readonly freshFor: number;
+  /** Milliseconds that a request waits for the store. */
+  readonly answerTime: number;
+  readonly timers: FleetTimers;
   /** How many are remembered. */
   readonly maximum: number;
-  /** Told of what the store fails with. */
+  /** Told of what the store fails with, or that it has not answered in time. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -46,7 +50,7 @@ export class SharedRecords {
     this.#options = options;
   }
 
-  /** What is known of a client; where the store fails, what was known before. */
+  /** What is known of a client; where the store fails or is silent, what was known before. */
   async find(client: string, scope: RestrictionScope): Promise<RestrictionRecord | undefined> {
     const id = restrictionId(client, scope);
     const { now, freshFor } = this.#options;
@@ -65,21 +69,40 @@ export class SharedRecords {
     id: string,
     known: RestrictionRecord | undefined,
   ): Promise<RestrictionRecord | undefined> {
-    const { store, now, maximum, onError } = this.#options;
-    let record = known;
+    const { answerTime, timers, onError } = this.#options;
+    const reading = this.#read(id);
     try {
-      const bytes = await store.get(recordPrefix + id, MAX_RECORD_BYTES);
-      const found = bytes && decodeRecord(bytes);
-      record = found?.id === id ? found : undefined;
+      return this.#remember(id, await inTime(timers, answerTime, () => reading)).record;
     } catch (error) {
       onError(error);
     }
+    // For as long as an answer is believed, so that requests do not wait one by one.
+    const kept = this.#remember(id, known);
+    // A store that is only slow is heard all the same: what it says counts from the next request on.
+    reading.then(
+      (record) => {
+        if (this.#remembered.get(id) === kept) this.#remember(id, record);
+      },
+      () => {},
+    );
+    return known;
+  }
+
+  async #read(id: string): Promise<RestrictionRecord | undefined> {
+    const bytes = await this.#options.store.get(recordPrefix + id, MAX_RECORD_BYTES);
+    const found = bytes && decodeRecord(bytes);
+    return found?.id === id ? found : undefined;
+  }
+
+  #remember(id: string, record: RestrictionRecord | undefined): Remembered {
+    const { now, maximum } = this.#options;
+    const remembered = { record, at: now() };
     this.#remembered.delete(id);
-    this.#remembered.set(id, { record, at: now() });
+    this.#remembered.set(id, remembered);
     if (this.#remembered.size > maximum) {
       const [oldest] = this.#remembered.keys();
       if (oldest !== undefined) this.#remembered.delete(oldest);
     }
-    return record;
+    return remembered;
   }
 }

@@ -11,6 +11,8 @@ import { dirname, resolve } from "node:path";
 import type { JSONWebKeySet } from "jose";
 import { ClientGroupError, codePointsWith, defaultCodePoints } from "../client-group/mod.ts";
 import { ConfigFileError, ConfigMap, type ConfigProblem, isJsonMap } from "../config-reader.ts";
+import { ConfigurationError } from "../moq-lb/configuration-error.ts";
+import { asymmetricAlgorithms, keyResolver } from "../moq-lb/jwt-keys.ts";
 import {
   type AdminConfig,
   type CertificatePair,
@@ -70,10 +72,17 @@ export async function gatewayConfigOf(json: unknown, options: ReadOptions): Prom
   return config;
 }
 
+const pemCertificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 const tokenForm = /^[A-Za-z0-9._~+/=-]{16,256}$/;
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 const addressForm = 'HOST:PORT, such as "127.0.0.1:8443" or "[::1]:8443"';
 const clientForm = '"connection", "header:NAME" or "jwt-sub"';
+/** Fields that say something else, or end here, or are anybody's to set (CG-SEC-4, RFC 9110 §7.6.1). */
+const noClientName = new Set(
+  "client-group connection content-length host keep-alive proxy-connection te trailer transfer-encoding upgrade via".split(
+    " ",
+  ),
+);
 const originForm = "https://HOST[:PORT], or h2c://HOST[:PORT] for cleartext HTTP/2";
 const hostForm = "a host name or address, with :PORT where only that one is meant";
 
@@ -167,7 +176,7 @@ class Reading {
 
   async #origin(map: ConfigMap, host: string | undefined): Promise<OriginConfig | undefined> {
     const target = parseOrigin(map.text("origin", originForm, (text) => !!parseOrigin(text)) ?? "");
-    const ca = await this.#pem(map, "ca", "CERTIFICATE");
+    const ca = await this.#authorities(map);
     const name = map.optionalText("serverName", "a host name", (text) =>
       /^[A-Za-z0-9.-]+$/.test(text),
     );
@@ -215,6 +224,13 @@ class Reading {
   async #client(): Promise<ClientRule | undefined> {
     const root = this.#root;
     const rule = root.optionalText("client", clientForm, (text) => isClientRule(text));
+    const field = rule?.startsWith("header:") === true ? rule.slice(7).toLowerCase() : "";
+    if (noClientName.has(field)) {
+      root.problem(
+        "client",
+        `header:${field} names no client: that field has another meaning in HTTP`,
+      );
+    }
     const jwt = root.map("jwt");
     const wantsKeys = rule === "jwt-sub";
     if (wantsKeys && !jwt.has("keys")) jwt.problem("keys", "missing: the path of a JWK Set");
@@ -240,10 +256,17 @@ class Reading {
     if (text === undefined) return undefined;
     const json = parsed(text);
     const keys = isJsonMap(json) ? json.keys : undefined;
-    if (Array.isArray(keys) && keys.length > 0 && keys.every(isPublicKey)) {
-      return json as unknown as JSONWebKeySet;
+    if (!Array.isArray(keys) || keys.length === 0 || !keys.every(isPublicKey)) {
+      return map.problem("keys", "the file has to be a JWK Set of public keys");
     }
-    return map.problem("keys", "the file has to be a JWK Set of public keys");
+    const set = json as unknown as JSONWebKeySet;
+    try {
+      keyResolver(set, asymmetricAlgorithms);
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      return map.problem("keys", `the file cannot be used: ${error.message}`);
+    }
+    return set;
   }
 
   #limits(map: ConfigMap): Record<LimitName, number> {
@@ -277,7 +300,7 @@ class Reading {
       map.problem("token", "the file has to hold 16 to 256 characters of Base64");
     }
     if (address !== undefined && !isLoopback(address.hostname) && !map.has("token")) {
-      map.problem("token", "missing: only the loopback does without");
+      map.problem("token", "only an address of the loopback does without a token");
     }
     map.refuseOthers();
     return address && { ...address, ...(token !== undefined && { token }) };
@@ -319,7 +342,8 @@ class Reading {
   #maps(key: string, what: string): ConfigMap[] {
     const value = this.#root.value(key);
     if (!Array.isArray(value) || value.length === 0) {
-      this.#root.problem(key, `${value === undefined ? "missing" : "has to be a list"}: ${what}`);
+      const fault = Array.isArray(value) ? "is empty" : "has to be a list";
+      this.#root.problem(key, `${value === undefined ? "missing" : fault}: ${what}`);
       return [];
     }
     return value.flatMap((item, i) => {
@@ -361,6 +385,17 @@ class Reading {
     return map.problem(name, `the file is no PEM with a ${kind.toLowerCase()}`);
   }
 
+  /** Certificates of authorities, each of which can be read. */
+  async #authorities(map: ConfigMap): Promise<string | undefined> {
+    const text = await this.#pem(map, "ca", "CERTIFICATE");
+    for (const [index, one] of (text?.match(pemCertificate) ?? []).entries()) {
+      if (!isCertificate(one)) {
+        return map.problem("ca", `certificate ${index + 1} in the file cannot be read`);
+      }
+    }
+    return text;
+  }
+
   /** The text of the file that `key` names, where it names one. */
   async #file(map: ConfigMap, key: string, what: string): Promise<string | undefined> {
     const path = map.optionalText(key, what);
@@ -398,7 +433,19 @@ function tenantOf(text: string): { readonly name: string } | { readonly header: 
 }
 
 function isHost(text: string): boolean {
-  return /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$/.test(text);
+  const match = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/.exec(text);
+  if (match === null) return false;
+  const port = Number(match[1] ?? 1);
+  return port >= 1 && port <= 65_535;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    new X509Certificate(pem);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type OriginAddress = Pick<OriginConfig, "scheme" | "hostname" | "port">;

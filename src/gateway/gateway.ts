@@ -13,17 +13,17 @@ import {
 } from "../client-group/mod.ts";
 import { messageOf } from "../errors.ts";
 import { createGatewayMetrics, type GatewayMetrics } from "../metrics/mod.ts";
-import { type Listener, serve } from "../page/serve.ts";
 import { type Clock, systemClock } from "../session/clock.ts";
 import { AccessLog, type LogSink, type RequestRecord } from "./access-log.ts";
-import { adminApp } from "./admin/app.ts";
-import { type AdminConfig, formatAddress, type GatewayConfig } from "./config.ts";
+import { type AdminPlan, AdminPort } from "./admin/port.ts";
+import type { GatewayConfig } from "./config.ts";
 import { Downstream, type DownstreamSettings } from "./downstream/mod.ts";
 import { FleetSlot, fleetOver, openFleetStore, tellFleet } from "./fleet.ts";
-import { Listeners } from "./listeners.ts";
+import { Listeners, type ListenersPlan } from "./listeners.ts";
 import { openSink } from "./log-sink.ts";
 import { ObservedUpstream } from "./observed-upstream.ts";
 import { Origins } from "./origins.ts";
+import { exchangePorts } from "./port-exchange.ts";
 import { Routes } from "./routing.ts";
 import type { GatewayClient, UpstreamObserver } from "./types.ts";
 import { type GatewayView, restrictionsView } from "./view.ts";
@@ -75,9 +75,8 @@ export interface Gateway {
 /**
  * Runs a gateway.
  *
- * @throws {YardmasterError} LISTEN_FAILED
+ * @throws {YardmasterError} LISTEN_FAILED; LOG_FAILED, the log's file cannot be opened
  * @throws {ConfigurationError} the store's address, keys that can verify nothing
- * @throws what opening the log's file throws
  */
 export async function createGateway(
   config: GatewayConfig,
@@ -104,11 +103,11 @@ class RunningGateway implements Gateway {
   readonly #metrics: GatewayMetrics;
   readonly #downstream: Downstream;
   readonly #listeners: Listeners;
+  readonly #admin: AdminPort;
   #config: GatewayConfig;
   #configAt: number;
   #problems: readonly string[] = [];
   #log: AccessLog | undefined;
-  #admin: Listener | undefined;
   #state: GatewayView["state"] = "running";
   /** Reloads one after the other. */
   #reloading: Promise<void> = Promise.resolve();
@@ -155,6 +154,7 @@ class RunningGateway implements Gateway {
       onError: (error) => this.#log?.note("port-failed", { reason: error.message }),
     });
     this.#listeners = new Listeners(this.#downstream, ports.certificates);
+    this.#admin = new AdminPort({ view: () => this.view(), metrics: this.#metrics });
   }
 
   /** @throws as {@link createGateway} */
@@ -162,8 +162,11 @@ class RunningGateway implements Gateway {
     const config = this.#config;
     this.#log = await this.#openLog(config.accessLog);
     await this.#joinFleet(config, await this.#openStore(config));
-    await this.#listeners.change(config.listen, config.limits.drainTime);
-    if (config.admin !== undefined) this.#admin = this.#serveAdmin(config.admin);
+    const listeners = await this.#listeners.plan(config.listen);
+    const admin = this.#admin.plan(config.admin);
+    await exchangePorts([], [...listeners.entering, ...admin.entering]);
+    listeners.commit(config.limits.drainTime);
+    admin.commit();
     this.#log?.note("started", { listen: this.urls });
   }
 
@@ -172,7 +175,7 @@ class RunningGateway implements Gateway {
   }
 
   get adminUrl(): string | undefined {
-    return this.#admin?.url;
+    return this.#admin.url;
   }
 
   get developmentCertificate(): string | undefined {
@@ -210,8 +213,7 @@ class RunningGateway implements Gateway {
     await this.#downstream.close();
     this.#origins.close();
     await this.#elsewhere.replace(undefined, this.#restrictions);
-    await this.#admin?.close();
-    this.#admin = undefined;
+    await this.#admin.close();
     this.#log?.note("ended");
     const log = this.#log;
     this.#log = undefined;
@@ -233,43 +235,64 @@ class RunningGateway implements Gateway {
     };
   }
 
-  /** Everything that can fail comes first, so that nothing has changed where it does. */
+  /**
+   * Everything that can fail comes first and can be put back, the ports last of it; nothing after that
+   * fails.
+   */
   async #reload(config: GatewayConfig): Promise<void> {
     const before = this.#config;
+    const { drainTime } = config.limits;
     let log = this.#log;
-    let admin = this.#admin;
-    const undo: (() => Promise<void>)[] = [];
+    const joins = config.fleet !== before.fleet;
+    let store: FleetStore | undefined;
+    let commitSettings: () => void;
+    let listeners: ListenersPlan;
+    let admin: AdminPlan;
+    const undo: (() => unknown)[] = [];
     try {
-      const settings = settingsOf(config);
+      commitSettings = this.#downstream.prepare(settingsOf(config));
       if (config.accessLog !== before.accessLog && this.#ports.sink === undefined) {
         log = await this.#openLog(config.accessLog);
-        undo.push(async () => log?.close());
+        undo.push(() => log?.close());
       }
-      if (adminName(config.admin) !== adminName(before.admin)) {
-        admin = config.admin && this.#serveAdmin(config.admin);
-        undo.push(async () => admin?.close());
+      if (joins) {
+        store = await this.#openStore(config);
+        undo.push(() => store?.close?.());
       }
-      const joins = config.fleet !== before.fleet;
-      const store = joins ? await this.#openStore(config) : undefined;
-      await this.#listeners.change(config.listen, config.limits.drainTime);
-      if (joins) await this.#joinFleet(config, store);
-      this.#downstream.update(settings);
+      listeners = await this.#listeners.plan(config.listen);
+      admin = this.#admin.plan(config.admin);
+      undo.push(listeners.showCertificates());
+      await exchangePorts(
+        [...listeners.leaving, ...admin.leaving],
+        [...listeners.entering, ...admin.entering],
+      );
     } catch (error) {
-      for (const step of undo) await step();
+      for (const step of undo.reverse()) await this.#leave(step);
       this.noteProblems(messageOf(error).split("\n"));
       throw error;
     }
     this.#config = config;
     this.#configAt = this.#wallClock();
     this.#problems = [];
+    commitSettings();
     this.#restrictions.capBlocks(config.maximumBlock);
     this.#origins.change(config);
-    if (admin !== this.#admin) void this.#admin?.close();
-    this.#admin = admin;
+    listeners.commit(drainTime);
+    admin.commit();
     const oldLog = this.#log;
     this.#log = log;
-    if (oldLog !== log) await oldLog?.close();
+    if (oldLog !== log) await this.#leave(() => oldLog?.close());
+    if (joins) await this.#leave(() => this.#joinFleet(config, store));
     this.#log?.note("reloaded", { listen: this.urls });
+  }
+
+  /** Gives something up; that it could not be ended in order changes nothing of what is in force. */
+  async #leave(step: () => unknown): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      this.#log?.note("port-failed", { reason: messageOf(error) });
+    }
   }
 
   async #openLog(path: string | undefined): Promise<AccessLog | undefined> {
@@ -297,16 +320,6 @@ class RunningGateway implements Gateway {
         onState: (state, reason) => this.#fleetState(state, reason),
       });
     await this.#elsewhere.replace(next, this.#restrictions);
-  }
-
-  /** @throws {YardmasterError} LISTEN_FAILED */
-  #serveAdmin({ hostname, port, token }: AdminConfig): Listener {
-    const app = adminApp({
-      view: () => this.view(),
-      metrics: this.#metrics,
-      ...(token !== undefined && { token }),
-    });
-    return serve({ hostname, port }, (request) => app.fetch(request));
   }
 
   #observer(): UpstreamObserver {
@@ -349,8 +362,4 @@ function settingsOf(config: GatewayConfig): DownstreamSettings {
     earlyData,
     forwarded,
   };
-}
-
-function adminName(admin: AdminConfig | undefined): string | undefined {
-  return admin && `${formatAddress(admin)} ${admin.token ?? ""}`;
 }

@@ -41,8 +41,11 @@ export const limitTable = {
   connectionsPerKey: count(8),
   /** Further ones for clients that may share with nobody. */
   ownConnectionsPerKey: count(64),
-  /** Requests that wait for a connection, a stream or the end of a LIMIT, in all and of one client. */
-  queuedRequests: count(1_000, 0),
+  /**
+   * Requests that wait for a connection, a stream or the end of a LIMIT: in all, shared fairly by origins and
+   * clients, and of one client at one origin.
+   */
+  queuedRequests: count(10_000, 0),
   queuedRequestsPerClient: count(200, 0),
   /** Content that is held for them. */
   queuedBytes: bytes(64 * MiB, 0),
@@ -50,6 +53,8 @@ export const limitTable = {
   queueTime: seconds(10),
   /** Content of responses that is held for one client group (CG-SEC-11). */
   bytesPerGroup: bytes(32 * MiB, 65_536),
+  /** The same of one response: with all streams at a time, most of the memory that a gateway takes. */
+  streamWindow: bytes(131_072, 16_384, 2 ** 30),
   connectTime: seconds(5),
   /** A connection to an origin without requests is closed after it. */
   originIdleTime: seconds(60, 0.1),
@@ -61,13 +66,18 @@ export const limitTable = {
   replayBytes: bytes(65_536, 0),
   /** The same of all requests. */
   replayBytesInAll: bytes(64 * MiB, 0),
-  /** Header section of a request or a response. */
-  headerBytes: bytes(65_536),
+  /** Header section of a request or a response; more would be a way to fill the memory. */
+  headerBytes: bytes(65_536, 1_024, 16 * MiB),
   clientConnections: count(10_000),
   /** Requests in progress on one HTTP/2 connection of a client. */
   streamsPerClientConnection: count(100),
   /** After these a client's connection is closed in order; others are opened. */
   requestsPerClientConnection: count(100_000),
+  /**
+   * Frames without content (PING, SETTINGS, WINDOW_UPDATE and the like) that a client's HTTP/2 connection
+   * may send in a second beyond those that its requests account for; five times as many at once.
+   */
+  framesPerClientConnection: count(200),
   clientIdleTime: seconds(60, 0.1),
   /** How long a TLS handshake and a header section may take. */
   clientHeaderTime: seconds(10),

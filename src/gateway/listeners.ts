@@ -11,10 +11,38 @@ import {
 } from "../quic/development-certificate.ts";
 import { type CertificatePair, formatAddress, type ListenConfig } from "./config.ts";
 import type { Downstream, Listener } from "./downstream/mod.ts";
+import type { EnteringPort, LeavingPort } from "./port-exchange.ts";
 
 interface Open {
   readonly name: string;
   readonly listener: Listener;
+  /** What it shows; none in clear. */
+  certificate: CertificatePair | undefined;
+}
+
+/** A port of the next configuration; `open` once it is. */
+interface Entry {
+  open: Open | undefined;
+}
+
+/** How the ports of another configuration come to be in force. */
+export interface ListenersPlan {
+  readonly leaving: readonly LeavingPort[];
+  readonly entering: readonly EnteringPort[];
+  /**
+   * Shows the certificates of ports that stay to new handshakes.
+   *
+   * @returns what shows those before again
+   * @throws what a runtime says of a certificate that it cannot take; then those before are shown
+   */
+  showCertificates(): () => void;
+  /**
+   * The ports that entered are those of the gateway from now on; those that left give their clients up
+   * in order.
+   *
+   * @param drainTime milliseconds that requests on ports that left may take
+   */
+  commit(drainTime: number): void;
 }
 
 export class Listeners {
@@ -44,36 +72,42 @@ export class Listeners {
   }
 
   /**
-   * Opens ports that are new, shows other certificates on those that stay, gives those up in order that
-   * left. Where one cannot be opened, everything is as before.
+   * What another configuration makes of the ports: those that stay, with other certificates maybe, those
+   * that enter and those that leave. Nothing has changed yet.
    *
-   * @param drainTime milliseconds that requests on ports that left may take
-   * @throws {YardmasterError} LISTEN_FAILED
+   * @throws {YardmasterError} no certificate for development could be made
    */
-  async change(specs: readonly ListenConfig[], drainTime: number): Promise<void> {
+  async plan(specs: readonly ListenConfig[]): Promise<ListenersPlan> {
     const left = [...this.#open];
-    const opened: Listener[] = [];
-    const next: Open[] = [];
-    const shown: (() => void)[] = [];
-    try {
-      for (const spec of specs) {
-        const certificate = spec.cleartext ? undefined : await this.#certificate(spec);
-        const name = `${formatAddress(spec)} ${spec.cleartext}`;
-        const found = left.findIndex((open) => open.name === name);
-        const [stays] = found < 0 ? [] : left.splice(found, 1);
-        if (stays !== undefined && certificate !== undefined) {
-          shown.push(() => stays.listener.reload(certificate));
-        }
-        if (stays === undefined) opened.push(await this.#listen(spec, certificate));
-        next.push(stays ?? { name, listener: opened.at(-1) as Listener });
-      }
-    } catch (error) {
-      for (const listener of opened) listener.stop();
-      throw error;
+    const next: Entry[] = [];
+    const stays: { readonly open: Open; readonly certificate: CertificatePair }[] = [];
+    const entering: EnteringPort[] = [];
+    for (const spec of specs) {
+      const certificate = spec.cleartext ? undefined : await this.#certificate(spec);
+      const name = `${formatAddress(spec)} ${spec.cleartext}`;
+      const found = left.findIndex((open) => open.name === name);
+      const [open] = found < 0 ? [] : left.splice(found, 1);
+      if (open !== undefined && certificate !== undefined) stays.push({ open, certificate });
+      const entry: Entry = { open };
+      next.push(entry);
+      if (open !== undefined) continue;
+      entering.push({
+        port: spec.port,
+        open: async () => {
+          entry.open = { name, certificate, listener: await this.#listen(spec, certificate) };
+        },
+        stop: () => entry.open?.listener.stop(),
+      });
     }
-    for (const show of shown) show();
-    for (const { listener } of left) listener.drain(drainTime);
-    this.#open = next;
+    return {
+      leaving: left.map(({ listener }) => leavingPort(listener)),
+      entering,
+      showCertificates: () => showAll(stays),
+      commit: (drainTime) => {
+        for (const { listener } of left) listener.drain(drainTime);
+        this.#open = next.map(({ open }) => open as Open);
+      },
+    };
   }
 
   close(): void {
@@ -100,4 +134,39 @@ export class Listeners {
       key: this.#development.keyPem,
     };
   }
+}
+
+function leavingPort(listener: Listener): LeavingPort {
+  return {
+    name: formatAddress(listener),
+    port: listener.port,
+    pause: () => listener.pause(),
+    resume: () => listener.resume(),
+  };
+}
+
+function showAll(
+  ports: readonly { readonly open: Open; readonly certificate: CertificatePair }[],
+): () => void {
+  const undo: (() => void)[] = [];
+  const showBefore = () => {
+    for (const step of undo) step();
+  };
+  try {
+    for (const { open, certificate } of ports) {
+      const before = open.certificate;
+      undo.push(() => show(open, before));
+      show(open, certificate);
+    }
+  } catch (error) {
+    showBefore();
+    throw error;
+  }
+  return showBefore;
+}
+
+function show(open: Open, certificate: CertificatePair | undefined): void {
+  if (certificate === undefined) return;
+  open.listener.reload(certificate);
+  open.certificate = certificate;
 }

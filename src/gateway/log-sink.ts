@@ -6,12 +6,13 @@
 
 import { type FileHandle, open } from "node:fs/promises";
 import process from "node:process";
+import { YardmasterError } from "../errors.ts";
 import type { LogSink } from "./access-log.ts";
 
 /**
  * The sink for `accessLog` of a configuration.
  *
- * @throws what opening the file throws
+ * @throws {YardmasterError} LOG_FAILED: the file cannot be opened
  */
 export function openSink(path: string): Promise<LogSink> {
   return path === "-" ? Promise.resolve(standardOutput()) : fileSink(path);
@@ -30,7 +31,11 @@ function standardOutput(): LogSink {
 
 async function fileSink(path: string): Promise<LogSink> {
   // Whoever reads it learns which clients asked for what, and when.
-  const append = () => open(path, "a", 0o640);
+  const append = () =>
+    open(path, "a", 0o640).catch((cause) => {
+      const message = `accessLog: ${path}: ${openingFault(cause)}`;
+      throw new YardmasterError("LOG_FAILED", message, { cause });
+    });
   let file: FileHandle = await append();
   return {
     async write(text) {
@@ -44,4 +49,18 @@ async function fileSink(path: string): Promise<LogSink> {
     },
     close: () => file.close(),
   };
+}
+
+function openingFault({ code, message }: { readonly code?: string; readonly message: string }) {
+  switch (code) {
+    case "ENOENT":
+      return "its folder does not exist";
+    case "EISDIR":
+      return "is a folder, not a file";
+    case "EACCES":
+    case "EPERM":
+      return "permission denied";
+    default:
+      return code ?? message;
+  }
 }

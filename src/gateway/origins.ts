@@ -80,6 +80,7 @@ export class Origins {
         connectTime: limits.connectTime,
         points: codePoints,
         headerBytes: limits.headerBytes,
+        streamWindow: limits.streamWindow,
         clock,
       }),
       limits: {
@@ -91,6 +92,7 @@ export class Origins {
         queuedBytes: limits.queuedBytes,
         queueTime: limits.queueTime,
         bytesPerGroup: limits.bytesPerGroup,
+        streamWindow: limits.streamWindow,
         idleTime: limits.originIdleTime,
         silenceTime: limits.originSilenceTime,
       },

@@ -8,6 +8,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { toHex, utf8 } from "../bytes.ts";
 import { originKey, restrictionScope } from "../client-group/mod.ts";
 import type { CertificatePair, GatewayConfig, OriginConfig } from "./config.ts";
+import { soleName } from "./sole-name.ts";
 import type { OriginTarget } from "./types.ts";
 
 /** What routing looks at in a request. */
@@ -26,6 +27,8 @@ export class Routes {
   readonly #rest: OriginConfig | undefined;
   readonly #blockScope: GatewayConfig["blockScope"];
   readonly #targets = new Map<OriginConfig, Map<string, OriginTarget>>();
+  /** SHA-256 of their certificates. */
+  readonly #identities = new Map<CertificatePair, string>();
 
   constructor({ origins, blockScope }: Pick<GatewayConfig, "origins" | "blockScope">) {
     for (const origin of origins) {
@@ -46,14 +49,29 @@ export class Routes {
     if (origin === undefined) return undefined;
     const { tenant } = origin;
     const tenantName =
-      tenant === undefined ? undefined : "name" in tenant ? tenant.name : field(tenant.header);
+      tenant === undefined
+        ? undefined
+        : "name" in tenant
+          ? tenant.name
+          : soleName(field(tenant.header));
     const own = clientName === undefined ? undefined : origin.clientCertificates.get(clientName);
     return this.#target(origin, tenantName, own ?? origin.clientCertificate);
   }
 
   #originFor(authority: string): OriginConfig | undefined {
-    const host = authority.replace(/:\d*$/, "");
-    return this.#byHost.get(authority) ?? this.#byHost.get(host) ?? this.#rest;
+    return (
+      this.#byHost.get(authority) ?? this.#byHost.get(authority.replace(/:\d*$/, "")) ?? this.#rest
+    );
+  }
+
+  /** Asked for by each request. */
+  #identityOf(pair: CertificatePair): string {
+    let identity = this.#identities.get(pair);
+    if (identity === undefined) {
+      identity = digest(pair.certificate);
+      this.#identities.set(pair, identity);
+    }
+    return identity;
   }
 
   #target(
@@ -62,8 +80,11 @@ export class Routes {
     pair: CertificatePair | undefined,
   ): OriginTarget {
     const targets = this.#targets.get(origin) as Map<string, OriginTarget>;
-    const identity = pair && digest(pair.certificate);
-    const name = JSON.stringify([tenant ?? null, identity ?? null]);
+    const identity = pair && this.#identityOf(pair);
+    const name =
+      identity === undefined && tenant === undefined
+        ? ""
+        : JSON.stringify([tenant ?? null, identity ?? null]);
     const found = targets.get(name);
     if (found !== undefined) return found;
     const made = targetOf(origin, tenant, pair, this.#blockScope);

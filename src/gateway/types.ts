@@ -121,6 +121,16 @@ export interface UpstreamStream {
   /** Whether anything of it was handed to the socket (CG-MAP-4). */
   readonly sent: boolean;
   /**
+   * Whether a header section of a response was on the wire, be it an interim one (CG-MAP-6, CG-A17), and
+   * be it that the runtime has not given it out, or never will.
+   */
+  readonly responseReceived: boolean;
+  /**
+   * Octets of the response's content, padding included, once all of it was on the wire, be it that nobody
+   * has read it yet: no trailers follow then. `undefined` before, and where there are trailers.
+   */
+  readonly wholeContent: number | undefined;
+  /**
    * Resets the stream with this HTTP/2 code, at once; nothing is heard of it afterwards. After
    * {@link ExchangeHandlers.complete} that ends what is left of the request; without it, the stream
    * counts until the content has ended.
@@ -181,6 +191,8 @@ export interface PoolView {
   readonly unreachable: readonly {
     readonly origin: string;
     readonly error: string;
+    /** More of it: a code such as `ERR_TLS_CERT_ALTNAME_INVALID`, or words. */
+    readonly reason?: string | undefined;
     /** Attempts that failed in a row. */
     readonly attempts: number;
     /** Milliseconds until the next attempt is allowed. */

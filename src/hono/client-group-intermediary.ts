@@ -59,6 +59,7 @@ function enforcement<E extends Env>(options: IntermediaryOptions<E>): Enforcemen
     client,
     scope,
     freshFor = 1_000,
+    answerTime = 250,
     maximumClients = 10_000,
     wallClock = Date.now,
     now = () => performance.now(),
@@ -70,7 +71,18 @@ function enforcement<E extends Env>(options: IntermediaryOptions<E>): Enforcemen
     };
   }
   const onError = (error: unknown) => tell(options.onError, error);
-  const records = new SharedRecords({ store, now, freshFor, maximum: maximumClients, onError });
+  const records = new SharedRecords({
+    store,
+    now,
+    freshFor,
+    answerTime,
+    timers: {
+      setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
+      clearTimeout: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
+    },
+    maximum: maximumClients,
+    onError,
+  });
   const inProgress = new Counts();
   return async (c, next) => {
     const who = client(c);

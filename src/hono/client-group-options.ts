@@ -35,20 +35,24 @@ export interface IntermediaryOptions<E extends Env = Env> {
   /**
    * Where gateways of the fleet share what origins said. Blocked clients get 429 with Retry-After, and
    * so do those with as many requests in progress, in this process, as their LIMIT allows. While the
-   * store fails, what was known holds on. Default: nothing is enforced.
+   * store fails or is silent, what was known holds on. Default: nothing is enforced.
    */
   readonly store?: RecordStore;
   /** What the host agreed with the origin on the connection that this request is going to take. */
   readonly agreement?: (c: Context<E>) => TagAgreement | undefined;
   /** Milliseconds that what the store said is believed. Default 1,000. */
   readonly freshFor?: number;
+  /**
+   * Milliseconds that a request waits for the store; then it goes by what was known. Default 250.
+   */
+  readonly answerTime?: number;
   /** How many clients are remembered. Default 10,000. */
   readonly maximumClients?: number;
   /** Milliseconds since the epoch. Default: the system's. */
   readonly wallClock?: () => number;
   /** Milliseconds on a clock that never goes back. Default: the system's. */
   readonly now?: () => number;
-  /** Told of what the store fails with. */
+  /** Told of what the store fails with, and that it has not answered in time. */
   readonly onError?: (error: unknown) => void;
   /** Told once, in one line, that nothing is negotiated here. */
   readonly log?: (line: string) => void;
@@ -64,6 +68,7 @@ export function checkIntermediary<E extends Env>(options: IntermediaryOptions<E>
     throw invalid("client or scope is missing: with a store, clients have to be told apart");
   }
   requireAtLeastOne("freshFor", options.freshFor);
+  requireAtLeastOne("answerTime", options.answerTime);
   requireAtLeastOne("maximumClients", options.maximumClients);
 }
 
@@ -71,6 +76,12 @@ export function checkIntermediary<E extends Env>(options: IntermediaryOptions<E>
 export function requireAtLeastOne(name: string, value: number | undefined, most = 2 ** 31): void {
   if (value === undefined || (Number.isInteger(value) && value >= 1 && value <= most)) return;
   throw invalid(`${name} has to be an integer in 1..${most}`);
+}
+
+/** @throws {ClientGroupError} INVALID_CONFIGURATION for anything but a role that there is, or none */
+export function checkRole(role: unknown): void {
+  if (role === undefined || role === "origin" || role === "intermediary") return;
+  throw invalid('role has to be "origin" or "intermediary"');
 }
 
 function invalid(message: string): ClientGroupError {

@@ -67,9 +67,12 @@ export function blockAfterFailures<E extends Env = Env>(
 export interface LimitStreamsOptions extends PolicyOptions {
   /** How many requests in progress of one group are fine. */
   readonly over: number;
-  /** To how many a group that has more is limited. */
+  /** To how many a group that has more is limited, at most `over`. */
   readonly to: number;
-  /** Seconds after which a group that still has more is told again. Default 10. */
+  /**
+   * Seconds after which a group that had more all the time is told again; one that had no more than `to`
+   * in between is told at once, since its LIMIT has lapsed. Default 10.
+   */
   readonly again?: number;
 }
 
@@ -89,7 +92,7 @@ export function limitStreams<E extends Env = Env>(
 ): MiddlewareHandler<E> {
   const { over, to, again = 10 } = options;
   requireAtLeastOne("over", over);
-  requireAtLeastOne("to", to);
+  requireAtLeastOne("to", to, over);
   requireAtLeastOne("again", again);
   const { now, memory } = common<number>(options);
   return async function limitStreams(c, next) {
@@ -101,7 +104,7 @@ export function limitStreams<E extends Env = Env>(
   function limitOnce(group: ClientGroup): void {
     const time = now();
     const told = memory.get(group.key);
-    if (told !== undefined && time - told < again * 1_000) return;
+    if (group.isOverLimit && told !== undefined && time - told < again * 1_000) return;
     memory.set(group.key, time);
     ifPossible(() => group.limit(to));
   }

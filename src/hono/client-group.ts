@@ -9,7 +9,7 @@ import type { Env, MiddlewareHandler } from "hono";
 import type { ClientGroup } from "../client-group/mod.ts";
 import { groupOfContext, stripFromResponse } from "./client-group-context.ts";
 import { type IntermediaryHandler, intermediary } from "./client-group-intermediary.ts";
-import type { IntermediaryOptions } from "./client-group-options.ts";
+import { checkRole, type IntermediaryOptions } from "./client-group-options.ts";
 
 export type { IntermediaryHandler } from "./client-group-intermediary.ts";
 export type { IntermediaryOptions } from "./client-group-options.ts";
@@ -38,9 +38,11 @@ export interface OriginOptions {
  *
  * With `role: "intermediary"` see {@link IntermediaryOptions}.
  *
+ * @throws {ClientGroupError} INVALID_CONFIGURATION for another role, or wrong options of one
+ *
  * @example
  * ```ts
- * const app = new Hono()
+ * const app = new Hono<{ Variables: ClientGroupVariables }>()
  * app.use(clientGroup())
  * app.post("/abuse", (c) => {
  *   c.var.clientGroup?.block(60)
@@ -57,6 +59,7 @@ export function clientGroup<E extends Env = Env>(
 export function clientGroup<E extends Env>(
   options: OriginOptions | IntermediaryOptions<E> = {},
 ): MiddlewareHandler | IntermediaryHandler<E> {
+  checkRole(options.role);
   if (options.role === "intermediary") return intermediary(options);
   const handler: MiddlewareHandler<{ Variables: ClientGroupVariables }> =
     async function clientGroup(c, next) {

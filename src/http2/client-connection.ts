@@ -21,9 +21,10 @@ import {
 } from "../client-group/mod.ts";
 import { errorNameOf } from "./error-name.ts";
 import { Http2CallError } from "./errors.ts";
-import { checkFields } from "./fields.ts";
+import { checkFields, mostFieldLines } from "./fields.ts";
 import { type Settings, settingIds } from "./frame.ts";
 import { FrameTap } from "./frame-tap.ts";
+import { ResponseCheck } from "./response-check.ts";
 import { letGo, tameSession } from "./session.ts";
 
 /**
@@ -46,8 +47,16 @@ export interface Http2ClientEvents {
   groupControl(payload: Uint8Array, streamId: number): void;
   /** RST_STREAM of the origin. */
   reset(streamId: number, code: number): void;
+  /** The stream was reset at this side, for a fault in what came on it; it ends without a response. */
+  faultFound?(streamId: number): void;
   /** HEADERS: of an informational response, of the response, or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
+  /** DATA of the response with so many octets, padding included. */
+  dataReceived?(streamId: number, octets: number): void;
+  /** DATA of a request with so many octets goes out. */
+  dataSent?(octets: number): void;
+  /** WINDOW_UPDATE of the origin, for a stream or, by 0, for the connection. */
+  windowUpdated?(streamId: number, increment: number): void;
   /** END_STREAM of the response: without it, whatever the runtime's stream says, it is not whole (B07). */
   endReceived?(streamId: number): void;
   /** The stream counts no more against the origin's limit: both sides have ended it, or one reset it. */
@@ -55,7 +64,8 @@ export interface Http2ClientEvents {
   /** The request's HEADERS were handed to the socket: from here on it might be processed (C08). */
   sent(streamId: number): void;
   /**
-   * The connection is over: exactly once, before its streams end for it, and the last that is told.
+   * The connection is over: exactly once, before its streams end for it, and the last that is told. A
+   * request that was not {@link sent} by now never is.
    * `error` where it did not end in peace. A stream that was received to its end can still be read.
    */
   closed(error?: Error): void;
@@ -75,7 +85,7 @@ export interface Http2ClientOptions {
 
 /** ENABLE_PUSH is always 0. */
 export interface Http2ClientSettings {
-  /** What a stream may send before it is read, twice that on Bun; 256 KiB by default. */
+  /** Octets that a stream may send before they are read, 128 KiB by default; half as much is told on Bun. */
   readonly initialWindowSize?: number | undefined;
   /** Octets of a response's header section as RFC 9113 §6.5.2 counts them; 64 KiB by default. */
   readonly maxHeaderListSize?: number | undefined;
@@ -114,18 +124,24 @@ export class Http2ClientConnection {
   readonly #session: ClientHttp2Session;
   readonly #events: Http2ClientEvents;
   readonly #streams = new Map<number, ClientHttp2Stream>();
+  readonly #responses: ResponseCheck;
   #state: "connecting" | "open" | "leaving" | "over" = "connecting";
   #peerMaxConcurrentStreams = Number.POSITIVE_INFINITY;
   #lastRequested = 0;
+  /** Whether node:http2 is opening a stream; some runtimes send its HEADERS within that call. */
+  #requesting = false;
   /** `closed` was told. */
   #over = false;
 
   constructor(options: Http2ClientOptions) {
     const { points = defaultCodePoints, offer, events, settings = {} } = options;
     this.#events = events;
+    const { maxHeaderListSize = 65_536 } = settings;
+    this.#responses = new ResponseCheck(maxHeaderListSize);
     this.#tap = new FrameTap({
       socket: options.socket,
       role: "client",
+      messages: this.#responses,
       groupControl: Number(points.h2.groupControl),
       firstSettings: () =>
         offer
@@ -136,8 +152,18 @@ export class Http2ClientConnection {
         goaway: (lastStreamId, code) => this.#goaway(lastStreamId, code),
         groupControl: (payload, streamId) => events.groupControl(payload, streamId),
         reset: (streamId, code) => events.reset(streamId, code),
+        faultFound: (streamId) => events.faultFound?.(streamId),
         headersReceived: (streamId, endStream) => events.headersReceived(streamId, endStream),
-        sent: (streamId) => events.sent(streamId),
+        sent: (streamId) => {
+          // Of one that node:http2 never told of, nothing goes out: what was refused stays unsent.
+          if (streamId > this.#lastRequested && !this.#requesting) {
+            throw new Error("node:http2 opens a stream that nobody knows");
+          }
+          events.sent(streamId);
+        },
+        dataReceived: (streamId, octets) => events.dataReceived?.(streamId, octets),
+        dataSent: (octets) => events.dataSent?.(octets),
+        windowUpdated: (streamId, increment) => events.windowUpdated?.(streamId, increment),
         endReceived: (streamId) => events.endReceived?.(streamId),
         contentDone: () => false,
         ended: (streamId) => {
@@ -147,12 +173,15 @@ export class Http2ClientConnection {
         closed: (error) => this.#closed(error),
       },
     });
-    const { initialWindowSize = 262_144, maxHeaderListSize = 65_536 } = settings;
+    const streamWindow = settings.initialWindowSize ?? 131_072;
+    // Bun gives a window back while as much again waits to be read.
+    const initialWindowSize = "Bun" in globalThis ? Math.ceil(streamWindow / 2) : streamWindow;
     this.#session = connect(options.origin, {
       createConnection: () => this.#tap,
       // Content of all streams on its way. From 10 MB on, by default, Bun would end the connection with
       // PROTOCOL_ERROR, for whoever is on it; windows and the writers' high-water marks bound it.
       maxSessionMemory: 4_000,
+      maxHeaderListPairs: mostFieldLines(maxHeaderListSize),
       settings: { enablePush: false, initialWindowSize, maxHeaderListSize },
     });
     tameSession(this.#session);
@@ -197,14 +226,10 @@ export class Http2ClientConnection {
     }
     checkFields(fields);
     if (this.openStreams >= this.#peerMaxConcurrentStreams) throw full();
-    const stream = this.#session.request(
-      options.sensitive.length === 0
-        ? fields
-        : { ...fields, [sensitiveHeaders]: [...options.sensitive] },
-      { endStream: options.endStream, waitForTrailers: options.trailers === true },
-    );
+    const stream = this.#open(fields, options);
     stream.on("error", () => {});
     const { id } = stream;
+    if (id !== undefined && fields[":method"] === "HEAD") this.#responses.head(id);
     if (id === undefined) {
       // Bun holds it back: it has not seen yet that there is room.
       stream.destroy();
@@ -218,6 +243,20 @@ export class Http2ClientConnection {
       this.#releaseIfRead();
     });
     return { stream, id };
+  }
+
+  #open(fields: OutgoingHttpHeaders, options: RequestStreamOptions): ClientHttp2Stream {
+    this.#requesting = true;
+    try {
+      return this.#session.request(
+        options.sensitive.length === 0
+          ? fields
+          : { ...fields, [sensitiveHeaders]: [...options.sensitive] },
+        { endStream: options.endStream, waitForTrailers: options.trailers === true },
+      );
+    } finally {
+      this.#requesting = false;
+    }
   }
 
   /**

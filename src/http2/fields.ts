@@ -47,3 +47,12 @@ export function checkFields(fields: OutgoingHttpHeaders): void {
 function invalid(message: string): Http2CallError {
   return new Http2CallError("INVALID_FIELDS", message);
 }
+
+/**
+ * `maxHeaderListPairs` of node:http2 for sections of so many octets: a field counts as 32 and its name and
+ * value (RFC 9113 §6.5.2). By default it takes 128, however short, and resets a stream with more of them
+ * with ENHANCE_YOUR_CALM, be it for cookies that have a line each (RFC 9113 §8.2.3).
+ */
+export function mostFieldLines(headerBytes: number): number {
+  return Math.ceil(headerBytes / 32);
+}

@@ -76,6 +76,8 @@ export class FrameOrder {
         break;
       case frameTypes.HEADERS:
         onStream(streamId, "HEADERS");
+        // Even ones are a server's, for pushes (§5.1.1).
+        if (streamId % 2 === 0) throw fault("PROTOCOL_ERROR", "HEADERS on an even stream");
         this.#begin(header);
         break;
       case frameTypes.PRIORITY:

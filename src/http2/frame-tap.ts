@@ -12,6 +12,7 @@ import { concatBytes, utf8 } from "../bytes.ts";
 import { GroupConnectionError, http2ErrorCodes } from "../client-group/mod.ts";
 import { messageOf } from "../errors.ts";
 import { errorNameOf } from "./error-name.ts";
+import type { MessageFault } from "./field-section.ts";
 import {
   CONNECTION_PREFACE,
   DEFAULT_MAX_FRAME_SIZE,
@@ -32,6 +33,9 @@ import {
 import { FrameOrder, type Role } from "./frame-rules.ts";
 import { type Disposition, FrameScanner } from "./frame-scanner.ts";
 import { GatheredWrites } from "./gathered-writes.ts";
+import { literalOf } from "./hpack-decoder.ts";
+import type { MessageCheck } from "./message-check.ts";
+import { PeerAllowance } from "./peer-allowance.ts";
 import { StreamLedger } from "./stream-ledger.ts";
 
 /** What is told of a connection: synchronously, in wire order, before node:http2 sees the bytes. */
@@ -44,10 +48,23 @@ export interface TapHandler {
   groupControl(payload: Uint8Array, streamId: number): void;
   /** RST_STREAM. */
   reset(streamId: number, code: number): void;
+  /**
+   * The stream was reset at this side for what came on it: by the tap, for a malformed message, or by
+   * node:http2, of its own accord.
+   */
+  faultFound?(streamId: number): void;
+  /** A request was refused by its header section; node:http2 never sees it. */
+  refused?(streamId: number, fault: MessageFault): void;
   /** HEADERS: of a message, of an informational response or of trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
   /** The first HEADERS frame of a stream was handed to the socket by this side. */
   sent(streamId: number): void;
+  /** DATA of the peer with so many octets, padding included. */
+  dataReceived?(streamId: number, octets: number): void;
+  /** DATA of this side with so many octets goes out; only a client is told. */
+  dataSent?(octets: number): void;
+  /** WINDOW_UPDATE of the peer; only a client is told. */
+  windowUpdated?(streamId: number, increment: number): void;
   /** END_STREAM of the peer; what ended before it is not whole. */
   endReceived?(streamId: number): void;
   /** Whether node:http2 has taken the whole content that this side has for the stream. */
@@ -56,7 +73,8 @@ export interface TapHandler {
   ended(streamId: number): void;
   /**
    * The connection is over, exactly once, and node:http2 has not heard of it: the handler destroys the
-   * tap when nothing is left to be read.
+   * tap when nothing is left to be read. No HEADERS of a stream of ours go after it that have not gone
+   * before.
    */
   closed(error?: Error): void;
 }
@@ -69,7 +87,14 @@ export interface FrameTapOptions {
   readonly groupControl: number;
   /** What our first SETTINGS frame says beyond what node:http2 puts there; asked for when it goes. */
   readonly firstSettings: () => Settings;
+  /** What the peer's messages have to be; those that are not are errors of their streams. */
+  readonly messages: MessageCheck;
+  /** What a client may cost; none where the peer is a server. */
+  readonly allowance?: PeerAllowance;
 }
+
+/** Octets up to which what goes to node:http2 is joined with what comes with it. */
+const SMALL = 4_096;
 
 /** How long the peer has to take what was written before the end, in milliseconds. */
 const flushTime = 30_000;
@@ -82,6 +107,15 @@ const unansweredMaximum = 1000;
 
 /** How many streams that were reset are remembered, so that nothing of them goes out any more. */
 const rememberedResets = 1024;
+
+const errorsOfFaults = {
+  malformed: "PROTOCOL_ERROR",
+  "too-large": "ENHANCE_YOUR_CALM",
+  closed: "STREAM_CLOSED",
+} as const;
+
+/** The header block of the answer to a request whose header section is too large (RFC 9113 §10.5.1). */
+const tooLarge = concatBytes(literalOf(":status", "431"), literalOf("content-length", "0"));
 
 /** A stream that this side has reset. */
 interface Silenced {
@@ -98,14 +132,21 @@ export class FrameTap extends Duplex {
   readonly #handler: TapHandler;
   readonly #groupControl: number;
   readonly #firstSettings: () => Settings;
+  readonly #allowance: PeerAllowance | undefined;
+  readonly #messages: MessageCheck;
   readonly #order: FrameOrder;
   readonly #incoming: FrameScanner;
   readonly #outgoing: FrameScanner;
   readonly #ledger = new StreamLedger();
   readonly #silenced = new Map<number, Silenced>();
+  /** Streams that were reset for what came on them: what still comes is for nobody. */
+  readonly #refused = new Set<number>();
   /** Frames of ours that wait for the end of a frame. */
   readonly #toPeer: Uint8Array[] = [];
   readonly #toNode: Uint8Array[] = [];
+  /** What goes to node:http2 of the octets that are being read. */
+  #pieces: Uint8Array[] = [];
+  #receiving = false;
   #settingsSent = false;
   /** Whether the header block that comes is the last of its stream. */
   #endsWithBlock = false;
@@ -114,11 +155,18 @@ export class FrameTap extends Duplex {
   #maxFrameSize = DEFAULT_MAX_FRAME_SIZE;
   #lastSent = 0;
   #lastReceived = 0;
+  /** The highest stream of the peer's that node:http2 knows. */
+  #lastGiven = 0;
+  /** What the peer says that our table may have; and whether it has said less than before. */
+  #peerTableSize = 4_096;
+  #peerTableShrank = false;
   /** Whether the socket has enough for now. */
   #blocked = false;
   /** PING and SETTINGS since then, whose answers node:http2 holds. */
   #unanswered = 0;
   #written: (() => void) | undefined;
+  /** Streams that node:http2 has reset for a fault of the peer's, and that are not counted yet. */
+  #provoked = 0;
   /** node:http2 has sent a GOAWAY. */
   #saidGoaway = false;
   /** GOAWAY waits for the end of a frame, or has gone; nothing is read any more. */
@@ -130,14 +178,17 @@ export class FrameTap extends Duplex {
   #linger: ReturnType<typeof setTimeout> | undefined;
   #error: Error | undefined;
 
-  constructor({ socket, role, handler, groupControl, firstSettings }: FrameTapOptions) {
+  constructor(options: FrameTapOptions) {
     super({ highWaterMark: 65_536 });
+    const { socket, role, handler, groupControl, firstSettings, allowance, messages } = options;
     this.#socket = socket;
     this.#writes = new GatheredWrites(socket);
     this.#role = role;
     this.#handler = handler;
     this.#groupControl = groupControl;
     this.#firstSettings = firstSettings;
+    this.#allowance = allowance;
+    this.#messages = messages;
     this.#order = new FrameOrder({ role });
     const preface = CONNECTION_PREFACE.length;
     this.#incoming = new FrameScanner(
@@ -229,6 +280,15 @@ export class FrameTap extends Duplex {
     });
   }
 
+  /** The peer has made this side give a request up. */
+  countReset(): void {
+    try {
+      this.#allowance?.reset();
+    } catch (error) {
+      this.#failBy(error);
+    }
+  }
+
   /** GOAWAY, and the connection goes on. */
   sendGoaway(lastStreamId: number, code: number): void {
     this.inject(encodeGoaway(lastStreamId, code));
@@ -251,6 +311,7 @@ export class FrameTap extends Duplex {
   abort(): void {
     this.#conclude();
     this.#writes.flush();
+    this.#ended = true;
     this.#socket.destroy();
   }
 
@@ -340,6 +401,7 @@ export class FrameTap extends Duplex {
     } catch (error) {
       this.#failBy(error);
     }
+    for (; this.#provoked > 0; this.#provoked--) this.countReset();
     this.#endIfBetween();
   }
 
@@ -365,7 +427,24 @@ export class FrameTap extends Duplex {
     if (!this.#ended && !this.#writes.write(bytes)) this.#blocked = true;
   }
 
+  /**
+   * Header blocks come one by one; each read of node:http2 costs as much as what it does with one. Its
+   * first SETTINGS go when it has read the preface, whatever the peer's say (CG-SET-16).
+   */
   #toReader(bytes: Uint8Array): void {
+    if (this.#receiving && this.#settingsSent && bytes.length < SMALL) {
+      this.#pieces.push(bytes);
+      return;
+    }
+    this.#flushPieces();
+    if (!this.push(bytes)) this.#socket.pause();
+  }
+
+  #flushPieces(): void {
+    const pieces = this.#pieces;
+    if (pieces.length === 0) return;
+    this.#pieces = [];
+    const bytes = pieces.length === 1 ? (pieces[0] as Uint8Array) : concatBytes(...pieces);
     if (!this.push(bytes)) this.#socket.pause();
   }
 
@@ -384,11 +463,16 @@ export class FrameTap extends Duplex {
 
   #receive(chunk: Buffer): void {
     if (this.#over) return;
+    this.#receiving = true;
+    let fault: { readonly error: unknown } | undefined;
     try {
       this.#incoming.push(chunk);
     } catch (error) {
-      this.#failBy(error);
+      fault = { error };
     }
+    this.#receiving = false;
+    this.#flushPieces();
+    if (fault !== undefined) this.#failBy(fault.error);
   }
 
   #failBy(error: unknown): void {
@@ -417,20 +501,29 @@ export class FrameTap extends Duplex {
   }
 
   #close(streamId: number): void {
+    this.#messages.forget(streamId);
     if (this.#ledger.close(streamId)) this.#handler.ended(streamId);
   }
 
   #frameIn(header: FrameHeader): Disposition {
     this.#order.receive(header, this.#maxFrameSize);
-    const { type, flags, streamId } = header;
+    this.#allowance?.received(header);
+    const { type, length, flags, streamId } = header;
     switch (type) {
       case frameTypes.HEADERS:
         if (this.#role === "server" && streamId > this.#lastReceived) {
           this.#lastReceived = streamId;
           this.#ledger.begin(streamId);
+          this.#allowance?.opened();
         }
-        this.#handler.headersReceived(streamId, (flags & frameFlags.END_STREAM) !== 0);
-        return "pass";
+        this.#endsWithBlock = (flags & frameFlags.END_STREAM) !== 0;
+        this.#handler.headersReceived(streamId, this.#endsWithBlock);
+        return "inspect";
+      case frameTypes.CONTINUATION:
+        return "gather";
+      case frameTypes.DATA:
+        // How much of it is padding is in its first octet.
+        return (flags & frameFlags.PADDED) === 0 ? this.#dataIn(header, length) : "gather";
       case frameTypes.RST_STREAM:
       case frameTypes.GOAWAY:
         return "gather";
@@ -441,6 +534,13 @@ export class FrameTap extends Duplex {
         return type === frameTypes.SETTINGS ? "gather" : "pass";
       case this.#groupControl:
         return "gather";
+      case frameTypes.WINDOW_UPDATE:
+        if (this.#role === "client") return "inspect";
+        return this.#refused.has(streamId) ? "drop" : "pass";
+      case frameTypes.PRIORITY:
+        // They are obsolete (RFC 9113 §5.3.2), and Deno's node:http2 ends a connection after 1,000. Those
+        // of the wrong length are an error of their stream (§6.3), which is node:http2's to say.
+        return length === 5 ? "drop" : "pass";
       default:
         // Types that are not of RFC 9113 itself mean nothing to us (§5.5).
         return type > frameTypes.CONTINUATION ? "drop" : "pass";
@@ -454,41 +554,141 @@ export class FrameTap extends Duplex {
   }
 
   /** END_STREAM means what it says once its frame is whole, and the header block that has it. */
-  #frameEnded({ type, flags, streamId }: FrameHeader): void {
+  #frameEnded({ type, flags, streamId, length }: FrameHeader): void {
     if (type === frameTypes.DATA) {
+      this.#handler.dataReceived?.(streamId, length);
       if ((flags & frameFlags.END_STREAM) !== 0) this.#endIn(streamId);
       return;
     }
     if (type !== frameTypes.HEADERS && type !== frameTypes.CONTINUATION) return;
-    if (type === frameTypes.HEADERS) this.#endsWithBlock = (flags & frameFlags.END_STREAM) !== 0;
     if (this.#endsWithBlock && (flags & frameFlags.END_HEADERS) !== 0) this.#endIn(streamId);
   }
 
-  #wholeIn(header: FrameHeader, payload: Uint8Array): boolean {
+  /** @param octets without padding */
+  #dataIn({ streamId, length, flags }: FrameHeader, octets: number): "pass" | "drop" {
+    if (this.#ledger.open.has(streamId)) {
+      const ends = (flags & frameFlags.END_STREAM) !== 0;
+      const fault = this.#messages.data(streamId, octets, ends);
+      if (fault === undefined) return "pass";
+      const told = this.#refuse(streamId, fault);
+      if (told !== undefined) this.#toNode.push(told);
+    } else if (!this.#refused.has(streamId)) return "pass";
+    // node:http2 never sees these octets, so that it never gives their room back.
+    if (length > 0) this.inject(encodeWindowUpdate(0, length));
+    return "drop";
+  }
+
+  #paddedDataIn(header: FrameHeader, payload: Uint8Array): boolean {
+    const octets = payload.length - 1 - (payload[0] ?? 0);
+    if (octets < 0) throw new GroupConnectionError("PROTOCOL_ERROR", "DATA with too much padding");
+    return this.#dataIn(header, octets) === "pass";
+  }
+
+  #fieldsIn(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
+    const { streamId } = header;
+    const found = this.#messages.fields(header, payload);
+    if (found === undefined) return false;
+    if (!this.#ledger.open.has(streamId)) return this.#strayFields(streamId, found);
+    if (typeof found === "string") return this.#refuse(streamId, found) ?? false;
+    if (this.#role === "server" && streamId > this.#lastGiven) this.#lastGiven = streamId;
+    return found;
+  }
+
+  /** A header block of a stream that is not open. What is to be said of that is node:http2's. */
+  #strayFields(streamId: number, found: Uint8Array | true | MessageFault): Uint8Array | boolean {
+    this.#messages.forget(streamId);
+    if (this.#refused.has(streamId)) {
+      this.#messages.withheld();
+      return false;
+    }
+    if (this.#role === "server" && streamId > this.#lastGiven) {
+      throw new GroupConnectionError("PROTOCOL_ERROR", "stream identifiers go back");
+    }
+    return typeof found !== "string" && found;
+  }
+
+  /** What comes on the stream is no message. @returns what node:http2 is told of it, where it knows it */
+  #refuse(streamId: number, fault: MessageFault): Uint8Array | undefined {
+    const isKnown = this.#role === "client" || streamId <= this.#lastGiven;
+    this.#refused.add(streamId);
+    if (this.#refused.size > rememberedResets) {
+      for (const oldest of this.#refused) {
+        this.#refused.delete(oldest);
+        break;
+      }
+    }
+    this.#handler.faultFound?.(streamId);
+    const code = Number(http2ErrorCodes[errorsOfFaults[fault]]);
+    if (!this.#silenced.has(streamId)) {
+      this.silence(streamId, undefined);
+      if (fault === "too-large" && !isKnown && !this.#peerTableShrank)
+        this.#answerTooLarge(streamId);
+      else this.inject(encodeRstStream(streamId, code));
+    }
+    if (fault !== "too-large") this.countReset();
+    if (!isKnown) this.#handler.refused?.(streamId, fault);
+    return isKnown ? encodeRstStream(streamId, code) : undefined;
+  }
+
+  /**
+   * Answers a request that node:http2 never sees. Where the peer has made our table smaller, it waits for
+   * the next header block to say so (RFC 7541 §4.2), which node:http2 alone can say.
+   */
+  #answerTooLarge(streamId: number): void {
+    const { END_HEADERS, END_STREAM } = frameFlags;
+    const { HEADERS: type } = frameTypes;
+    this.inject(encodeFrame({ type, flags: END_HEADERS | END_STREAM, streamId }, tooLarge));
+    // The rest of the request is for nobody (RFC 9113 §8.1).
+    if (!this.#endsWithBlock) {
+      this.inject(encodeRstStream(streamId, Number(http2ErrorCodes.NO_ERROR)));
+    }
+  }
+
+  #wholeIn(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
     switch (header.type) {
+      case frameTypes.HEADERS:
+      case frameTypes.CONTINUATION:
+        return this.#fieldsIn(header, payload);
+      case frameTypes.DATA:
+        return this.#paddedDataIn(header, payload);
       case frameTypes.RST_STREAM:
         this.#handler.reset(header.streamId, readUint32(payload, 0));
         this.#close(header.streamId);
-        return true;
+        this.#allowance?.reset();
+        return !this.#refused.has(header.streamId);
       case frameTypes.SETTINGS:
-        this.#handler.settings(readSettings(payload));
+        this.#settingsIn(readSettings(payload));
         return true;
       case frameTypes.GOAWAY:
         this.#handler.goaway(readUint32(payload, 0) & MAX_31_BITS, readUint32(payload, 4));
         return false;
+      case frameTypes.WINDOW_UPDATE:
+        this.#handler.windowUpdated?.(header.streamId, readUint32(payload, 0) & MAX_31_BITS);
+        return true;
       default:
         this.#handler.groupControl(payload.slice(), header.streamId);
         return false;
     }
   }
 
+  #settingsIn(settings: Settings): void {
+    for (const [id, value] of settings) {
+      if (id !== settingIds.HEADER_TABLE_SIZE) continue;
+      if (value < this.#peerTableSize) this.#peerTableShrank = true;
+      this.#peerTableSize = value;
+    }
+    this.#handler.settings(settings);
+  }
+
   #endIn(streamId: number): void {
     this.#handler.endReceived?.(streamId);
-    if (this.#ledger.endRemote(streamId)) this.#handler.ended(streamId);
+    if (this.#ledger.endRemote(streamId)) this.#completed(streamId);
   }
 
   #frameOut(header: FrameHeader): Disposition {
     const { type, flags, streamId } = header;
+    // The end was told: what had not been sent by then never is, and may be sent elsewhere.
+    if (this.#closed && this.#role === "client" && streamId > this.#lastSent) return "drop";
     switch (type) {
       case frameTypes.SETTINGS:
         return this.#settingsSent ? "pass" : "gather";
@@ -503,12 +703,10 @@ export class FrameTap extends Duplex {
     if (this.#role === "client" && streamId > this.#lastSent) return "drop";
     const silenced = streamId === 0 ? undefined : this.#silenced.get(streamId);
     if (silenced !== undefined) return this.#silencedOut(header, silenced);
+    this.#allowance?.sent(header);
+    if (type === frameTypes.DATA) this.#handler.dataSent?.(header.length);
     if (type === frameTypes.DATA && (flags & frameFlags.END_STREAM) !== 0) this.#endOut(streamId);
-    else if (type === frameTypes.RST_STREAM) {
-      if (this.#ledger.isOpenHere(streamId) && this.#handler.contentDone(streamId)) return "gather";
-      this.#close(streamId);
-    }
-    return "pass";
+    return type === frameTypes.RST_STREAM ? "gather" : "pass";
   }
 
   #headersOut(header: FrameHeader): Disposition {
@@ -548,7 +746,14 @@ export class FrameTap extends Duplex {
   }
 
   #endOut(streamId: number): void {
-    if (this.#ledger.endLocal(streamId)) this.#handler.ended(streamId);
+    if (this.#ledger.endLocal(streamId)) this.#completed(streamId);
+  }
+
+  /** Both sides have ended it. */
+  #completed(streamId: number): void {
+    this.#messages.forget(streamId);
+    this.#allowance?.completed();
+    this.#handler.ended(streamId);
   }
 
   #wholeOut(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
@@ -563,7 +768,7 @@ export class FrameTap extends Duplex {
       }
       return encodeGoaway(this.#lastPeerStream, code, payload.subarray(8));
     }
-    if (header.type === frameTypes.RST_STREAM) return this.#lostEnd(header.streamId, payload);
+    if (header.type === frameTypes.RST_STREAM) return this.#resetOut(header.streamId, payload);
     this.#settingsSent = true;
     const settings = [...readSettings(payload), ...this.#firstSettings()];
     for (const [id, value] of settings) {
@@ -572,18 +777,26 @@ export class FrameTap extends Duplex {
     return encodeSettings(settings);
   }
 
+  /** RST_STREAM of node:http2's own. */
+  #resetOut(streamId: number, payload: Uint8Array): Uint8Array | boolean {
+    const code = readUint32(payload, 0);
+    const atEnd = this.#ledger.isOpenHere(streamId) && this.#handler.contentDone(streamId);
+    if (atEnd && code === Number(http2ErrorCodes.NO_ERROR)) return this.#lostEnd(streamId, code);
+    const fault = PeerAllowance.isProvoked(code);
+    // A client takes back what it asked for by `silence` alone.
+    this.#handler.faultFound?.(streamId);
+    this.#close(streamId);
+    if (fault) this.#provoked++;
+    return true;
+  }
+
   /**
    * Deno's node:http2 at times ends a response with RST_STREAM and NO_ERROR where END_STREAM belongs, its
    * content being all there.
    *
    * @returns the end of the stream, with the RST_STREAM behind it where the request has not ended
    */
-  #lostEnd(streamId: number, payload: Uint8Array): Uint8Array | boolean {
-    const code = readUint32(payload, 0);
-    if (code !== Number(http2ErrorCodes.NO_ERROR)) {
-      this.#close(streamId);
-      return true;
-    }
+  #lostEnd(streamId: number, code: number): Uint8Array {
     const { DATA: type } = frameTypes;
     const end = encodeFrame({ type, flags: frameFlags.END_STREAM, streamId }, []);
     this.#endOut(streamId);

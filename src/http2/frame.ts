@@ -27,6 +27,10 @@ export const frameFlags = {
   ACK: 0x1,
   /** HEADERS, PUSH_PROMISE, CONTINUATION. */
   END_HEADERS: 0x4,
+  /** DATA, HEADERS. */
+  PADDED: 0x8,
+  /** HEADERS. */
+  PRIORITY: 0x20,
 } as const;
 
 /** RFC 9113 §6.5.2. */
@@ -90,15 +94,22 @@ export function encodeFrame(
   payload: ArrayLike<number>,
 ): Uint8Array {
   const bytes = new Uint8Array(FRAME_HEADER_LENGTH + payload.length);
-  const size = length ?? payload.length;
-  bytes[0] = size >>> 16;
-  bytes[1] = size >>> 8;
-  bytes[2] = size;
+  writeFrameHeader(bytes, { length: length ?? payload.length, type, flags, streamId });
+  bytes.set(payload, FRAME_HEADER_LENGTH);
+  return bytes;
+}
+
+/** Writes a frame header at the beginning of `bytes`. */
+export function writeFrameHeader(
+  bytes: Uint8Array,
+  { length, type, flags, streamId }: Readonly<FrameHeader>,
+): void {
+  bytes[0] = length >>> 16;
+  bytes[1] = length >>> 8;
+  bytes[2] = length;
   bytes[3] = type;
   bytes[4] = flags;
   writeUint32(bytes, 5, streamId & MAX_31_BITS);
-  bytes.set(payload, FRAME_HEADER_LENGTH);
-  return bytes;
 }
 
 /** SETTINGS without ACK (RFC 9113 §6.5). */

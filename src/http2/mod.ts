@@ -29,6 +29,8 @@ export { Http2ClientConnection } from "./client-connection.ts";
 export { errorNameOf } from "./error-name.ts";
 export type { Http2CallErrorCode } from "./errors.ts";
 export { Http2CallError } from "./errors.ts";
+export type { MessageFault } from "./field-section.ts";
+export { mostFieldLines } from "./fields.ts";
 export type { FrameHeader, Settings } from "./frame.ts";
 export {
   CONNECTION_PREFACE,
@@ -49,7 +51,8 @@ export {
 export type { Disposition, FrameVisitor } from "./frame-scanner.ts";
 export { FrameScanner } from "./frame-scanner.ts";
 export type { OriginFetch, OriginRequestInfo } from "./origin-handler.ts";
+export type { PeerAllowanceOptions } from "./peer-allowance.ts";
 export type { OriginLimits, OriginServer, ServeOptions } from "./serve.ts";
 export { serve } from "./serve.ts";
 export type { Http2ServerConnectionOptions, Http2ServerEvents } from "./server-connection.ts";
-export { Http2ServerConnection } from "./server-connection.ts";
+export { defaultAllowance, Http2ServerConnection } from "./server-connection.ts";

@@ -26,7 +26,7 @@ import { contentOf, pour } from "./content.ts";
 import { frameFlags } from "./frame.ts";
 import { answer, type OriginHandler, type OriginRequestInfo } from "./origin-handler.ts";
 import { fieldsOf, hasContent, requestFrom } from "./origin-message.ts";
-import { Http2ServerConnection } from "./server-connection.ts";
+import { defaultAllowance, Http2ServerConnection } from "./server-connection.ts";
 
 export interface OriginSessionOptions {
   readonly socket: Duplex;
@@ -39,10 +39,14 @@ export interface OriginSessionOptions {
   readonly policy: bigint | undefined;
   readonly points: CodePoints;
   readonly maximumGroups: number;
+  /** Octets of a header section. */
+  readonly maxHeaderListSize: number;
   /** Requests that the application may work on at a time, those that were reset included. */
   readonly maximumRunning: number;
   /** Milliseconds without a request until the connection is ended. */
   readonly idleTime: number;
+  /** Streams a second that the client may reset, beyond one for each that ends as it should. */
+  readonly resetsPerSecond: number;
   /** Milliseconds until the client has sent its first SETTINGS frame. */
   readonly setupTime: number;
   readonly closed: () => void;
@@ -74,7 +78,7 @@ export class OriginSession {
 
   constructor(options: OriginSessionOptions) {
     this.#options = options;
-    const { socket, server, policy, points, name, maximumGroups } = options;
+    const { socket, server, policy, points, name, maximumGroups, maxHeaderListSize } = options;
     this.#origin = new OriginConnection({
       policy,
       points,
@@ -91,6 +95,9 @@ export class OriginSession {
       socket,
       server,
       points,
+      maxHeaderListSize,
+      // An intermediary resets streams of many clients on one connection.
+      allowance: { ...defaultAllowance, resetsPerSecond: options.resetsPerSecond },
       firstSettings: () =>
         this.#origin.settings.settingsToSend().map(([id, value]) => [Number(id), Number(value)]),
       events: {

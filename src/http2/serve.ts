@@ -15,6 +15,7 @@ import {
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { ClientGroupError, type CodePoints, defaultCodePoints } from "../client-group/mod.ts";
 import { tell } from "../hook.ts";
+import { mostFieldLines } from "./fields.ts";
 import { protocolOf } from "./first-bytes.ts";
 import type { OriginFetch, OriginHandler } from "./origin-handler.ts";
 import { Http1Origin } from "./origin-http1.ts";
@@ -129,6 +130,7 @@ class Origin {
       // An application may answer many requests with large bodies at once. From 10 MB on, node:http2
       // refuses further streams with ENHANCE_YOUR_CALM by default, whoever's they are.
       maxSessionMemory: 4_000,
+      maxHeaderListPairs: mostFieldLines(headerBytes),
       settings: {
         maxConcurrentStreams: concurrentStreams,
         maxHeaderListSize: headerBytes,
@@ -209,7 +211,7 @@ class Origin {
   }
 
   #takeHttp2(socket: Socket, scheme: "https" | "http"): void {
-    const { groups, concurrentStreams, idleTime, setupTime } = this.#limits;
+    const { groups, concurrentStreams, headerBytes, idleTime, setupTime } = this.#limits;
     let ended = () => {};
     const whenEnded = new Promise<void>((resolve) => {
       ended = resolve;
@@ -224,8 +226,10 @@ class Origin {
       policy: this.#policy,
       points: this.#points,
       maximumGroups: groups,
+      maxHeaderListSize: headerBytes,
       // A client that opens streams and resets them at once must not keep the application busy.
       maximumRunning: 2 * concurrentStreams,
+      resetsPerSecond: Math.max(500, 2 * concurrentStreams),
       idleTime,
       setupTime,
       closed: () => {

@@ -18,8 +18,11 @@ import {
   http2ErrorCodes,
 } from "../client-group/mod.ts";
 import { errorNameOf } from "./error-name.ts";
+import type { MessageFault } from "./field-section.ts";
 import { MAX_31_BITS, type Settings } from "./frame.ts";
 import { FrameTap } from "./frame-tap.ts";
+import { PeerAllowance, type PeerAllowanceOptions } from "./peer-allowance.ts";
+import { RequestCheck } from "./request-check.ts";
 import { letGo, tameSession } from "./session.ts";
 
 /**
@@ -38,6 +41,11 @@ export interface Http2ServerEvents {
   /** HEADERS: of a request, or of its trailers. */
   headersReceived(streamId: number, endStream: boolean): void;
   /**
+   * A request was refused by its header section, and nobody gets it: reset with PROTOCOL_ERROR where it is
+   * malformed (RFC 9113 §8.1.1), answered 431 where it is too large.
+   */
+  refused?(streamId: number, fault: MessageFault): void;
+  /**
    * The connection is over: exactly once, before its streams end for it, and the last that is told.
    * `error` where it did not end in peace.
    */
@@ -51,9 +59,23 @@ export interface Http2ServerConnectionOptions {
   readonly server: Http2Server;
   readonly events: Http2ServerEvents;
   readonly points?: CodePoints | undefined;
+  /**
+   * Octets of a request's header section, and of its trailers, as RFC 9113 §6.5.2 counts them; 65,535 by
+   * default. What has more is answered 431. `server` is to say the same, and to take as many fields.
+   */
+  readonly maxHeaderListSize?: number | undefined;
+  /** What the client may cost; so much as {@link defaultAllowance} says where it is not said. */
+  readonly allowance?: PeerAllowanceOptions | undefined;
   /** What goes into the first SETTINGS frame beyond what `server` says, asked for as it goes. */
   readonly firstSettings?: (() => Settings) | undefined;
 }
+
+/** For clients that nothing is known of. */
+export const defaultAllowance: PeerAllowanceOptions = {
+  now: () => performance.now(),
+  framesPerSecond: 200,
+  resetsPerSecond: 100,
+};
 
 /** Connections by what node:http2 knows them by. */
 const connections = new WeakMap<object, Http2ServerConnection>();
@@ -91,12 +113,15 @@ export class Http2ServerConnection {
 
   constructor(options: Http2ServerConnectionOptions) {
     const { socket, server, events, points = defaultCodePoints, firstSettings } = options;
+    const { allowance = defaultAllowance, maxHeaderListSize = 65_535 } = options;
     this.#events = events;
     watchStreams(server);
     this.#tap = new FrameTap({
       socket,
       role: "server",
       groupControl: Number(points.h2.groupControl),
+      allowance: new PeerAllowance(allowance),
+      messages: new RequestCheck(maxHeaderListSize),
       firstSettings: firstSettings ?? (() => []),
       handler: {
         settings: (pairs) => events.settings(pairs),
@@ -104,6 +129,7 @@ export class Http2ServerConnection {
         groupControl: (_payload, streamId) => events.groupControl(streamId),
         reset: (streamId, code) => events.reset(streamId, code),
         headersReceived: (streamId, endStream) => this.#headersReceived(streamId, endStream),
+        refused: (streamId, fault) => events.refused?.(streamId, fault),
         sent: () => {},
         contentDone: (streamId) => this.#streams.get(streamId)?.writableFinished === true,
         ended: () => this.#leaveIfIdle(),
@@ -152,6 +178,14 @@ export class Http2ServerConnection {
   reset(id: number, code: number): void {
     if (this.#tap.openStreams.has(id)) this.#tap.silence(id, code);
     letGo(this.#streams.get(id));
+  }
+
+  /**
+   * The client has had a request of its given up by what it has sent, without a reset of node:http2's:
+   * it counts like one, and the connection ends where those are too many.
+   */
+  countReset(): void {
+    this.#tap.countReset();
   }
 
   /** Sends a whole frame at the next boundary between frames, and never before the first SETTINGS. */
@@ -209,7 +243,7 @@ export class Http2ServerConnection {
     return true;
   }
 
-  /** HEADERS go to node:http2 whatever stream they are on, for the HPACK table. */
+  /** HEADERS beyond a GOAWAY of ours go to node:http2 too, which nobody hears of. */
   #headersReceived(streamId: number, endStream: boolean): void {
     if (streamId > this.#boundary) this.#tap.silence(streamId, REFUSED_STREAM);
     else this.#events.headersReceived(streamId, endStream);

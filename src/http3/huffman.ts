@@ -21,6 +21,12 @@ const INVALID = 0x8000_0000;
 const finalStates = new Uint8Array(256);
 buildSteps();
 
+/** For strings that are decoded one after the other. */
+const scratch = new Uint8Array(1_024);
+
+/** Arguments of one call, which runtimes bound. */
+const MOST_ARGUMENTS = 1_024;
+
 /** Bytes that the code words of `text` take; it holds one byte per character. */
 export function huffmanLength(text: string): number {
   let bits = 0;
@@ -65,19 +71,36 @@ export function writeHuffman(text: string, target: Uint8Array, offset: number): 
  * @returns `undefined` where EOS occurs, or where the padding is longer than 7 bits or holds a zero
  */
 export function decodeHuffman(encoded: Uint8Array): string | undefined {
-  let text = "";
+  // No code word is shorter than five bits.
+  const most = Math.floor((8 * encoded.length) / 5);
+  const decoded = most <= scratch.length ? scratch : new Uint8Array(most);
+  let length = 0;
   let state = 0;
   for (let i = 0; i < encoded.length; i++) {
     const byte = encoded[i] as number;
     for (let shift = 4; shift >= 0; shift -= 4) {
       const step = steps[(state << 4) | ((byte >> shift) & 0xf)] as number;
       if (step === INVALID) return undefined;
-      if ((step & EMITS) !== 0) text += String.fromCharCode(step & 0xff);
+      if ((step & EMITS) !== 0) decoded[length++] = step & 0xff;
       state = step >>> 9;
     }
   }
-  return finalStates[state] === 1 ? text : undefined;
+  return finalStates[state] === 1 ? characters(decoded.subarray(0, length)) : undefined;
 }
+
+/** A text with one character for each byte. */
+export function characters(bytes: Uint8Array): string {
+  if (bytes.length <= MOST_ARGUMENTS) return ofCodes(bytes);
+  let text = "";
+  for (let at = 0; at < bytes.length; at += MOST_ARGUMENTS) {
+    text += ofCodes(bytes.subarray(at, at + MOST_ARGUMENTS));
+  }
+  return text;
+}
+
+/** Spreading goes through an iterator on every runtime, at three times the cost. */
+const ofCodes = (codes: Uint8Array): string =>
+  String.fromCharCode.apply(null, codes as unknown as number[]);
 
 /** The code word of each symbol, right-aligned. */
 function canonicalCodes(): Uint32Array {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { decodeHuffman, huffmanLength, writeHuffman } from "./huffman.ts";
+import { characters, decodeHuffman, huffmanLength, writeHuffman } from "./huffman.ts";
 
 /** More bytes than a 62-bit integer can need (RFC 9204 §4.1.1). */
 const LONGEST_CONTINUATION = 9;
@@ -22,6 +22,11 @@ export class PrefixedReader {
 
   get done(): boolean {
     return this.#offset >= this.#bytes.length;
+  }
+
+  /** How many bytes have been taken. */
+  get offset(): number {
+    return this.#offset;
   }
 
   /** The byte that comes next, without taking it. */
@@ -106,11 +111,4 @@ export class PrefixedWriter {
     grown.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = grown;
   }
-}
-
-/** A text with one character for each byte. */
-function characters(bytes: Uint8Array): string {
-  let text = "";
-  for (let i = 0; i < bytes.length; i++) text += String.fromCharCode(bytes[i] as number);
-  return text;
 }

@@ -52,11 +52,13 @@ export class LabelledCount {
   }
 
   #key(values: readonly string[]): string {
-    return this.#labels
-      .map(({ values: known }, i) => {
-        const value = values[i] ?? "other";
-        return known.has(value) ? value : "other";
-      })
-      .join(" ");
+    let key = "";
+    // For each request: an array for each of them would be most of what counting costs.
+    for (let i = 0; i < this.#labels.length; i++) {
+      const value = values[i];
+      const known = value !== undefined && this.#labels[i]?.values.has(value);
+      key += `${i === 0 ? "" : " "}${known ? value : "other"}`;
+    }
+    return key;
   }
 }

@@ -23,22 +23,31 @@ import { storableKey, type WritableStore } from "./writable.ts";
  * @throws {ConfigurationError} `url` has another form
  */
 export function redisStore(url: string): WritableStore {
-  const driver = redisDriver({ ...redisAddress(url), maxRetriesPerRequest: 1 });
+  const address = redisAddress(url);
+  const driver = redisDriver({ ...address, maxRetriesPerRequest: 1 });
   const client = driver.getInstance?.() as Redis;
+  let fault: unknown;
   // Each failed command rejects and is reported by its caller; without a listener the client
   // would print every failed reconnection as well.
-  client.on("error", () => {});
+  client.on("error", (error) => {
+    fault = error;
+  });
+  /** What the client says of a command it gave up on is about an option of its own. */
+  const ask = <Answer>(command: Promise<Answer>): Promise<Answer> =>
+    command.catch((error: Error) => {
+      throw error.name === "MaxRetriesPerRequestError" ? noAnswer(address, fault) : error;
+    });
   const store = storeFromUnstorage(
     createStorage({
       driver: {
         ...driver,
         async getItemRaw(key: string, { maximumBytes = Number.POSITIVE_INFINITY }) {
-          const length = await client.strlen(key);
+          const length = await ask(client.strlen(key));
           if (length > maximumBytes) throw envelopeTooLarge(maximumBytes, length);
-          return client.getBuffer(key);
+          return ask(client.getBuffer(key));
         },
         setItemRaw: async (key: string, value: Uint8Array) => {
-          await client.set(key, asBuffer(value));
+          await ask(client.set(key, asBuffer(value)));
         },
       },
     }),
@@ -46,12 +55,23 @@ export function redisStore(url: string): WritableStore {
   return {
     ...store,
     create: async (key, bytes) =>
-      (await client.set(storableKey(key), asBuffer(bytes), "NX")) === "OK",
-    keys: (prefix) => keysOf(client, prefix),
+      (await ask(client.set(storableKey(key), asBuffer(bytes), "NX"))) === "OK",
+    keys: (prefix) => ask(keysOf(client, prefix)),
     async remove(key) {
-      await client.del(key);
+      await ask(client.del(key));
     },
+    // At once: a server that does not answer would not answer QUIT either.
+    close: async () => client.disconnect(),
   };
+}
+
+function noAnswer({ host, port }: RedisOptions, fault: unknown): Error {
+  const { code, message } = (fault ?? {}) as { readonly code?: string; readonly message?: string };
+  const why = code ?? message;
+  const reason = why === undefined || why === "" ? "" : ` (${why})`;
+  return new Error(`the Redis server at ${host}:${port} does not answer${reason}`, {
+    cause: fault,
+  });
 }
 
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {

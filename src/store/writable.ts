@@ -23,6 +23,8 @@ export interface WritableStore extends SnapshotStore {
   keys(prefix: string): Promise<string[]>;
   /** Removes the item under `key`, if there is one. */
   remove(key: string): Promise<void>;
+  /** Gives up what the store holds open, if anything; nothing may be asked of it any more. */
+  close?(): Promise<void>;
 }
 
 /**

@@ -1,8 +1,9 @@
 /** `yard gateway` as a process, on Bun and on Deno: what it says, how it reloads and how it ends. */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { freePort } from "../../bench/gateway/ports.ts";
 import { settings } from "../support/http2/frames.ts";
 import { RawClient } from "../support/http2/raw-client.ts";
 import { RawOrigin } from "../support/http2/raw-origin.ts";
@@ -91,9 +92,7 @@ for (const runtime of Object.keys(runtimes)) {
         expect(line).toBe(
           `try it: curl --cacert gateway/development-certificate.pem https://127.0.0.1:${port}/`,
         );
-        expect(running.output()).toContain(
-          `requests for any other host go to ${url}, in cleartext`,
-        );
+        expect(running.output()).toContain(`requests for any host go to ${url}, in cleartext`);
         expect(running.output()).toContain("each connection is a client of its own");
         const curl = Bun.which("curl");
         if (curl !== null) {
@@ -103,6 +102,24 @@ for (const runtime of Object.keys(runtimes)) {
         }
         const [, page] = await running.printed(/page at (http:\S+)/);
         expect(await (await fetch(page as string)).text()).toContain("Shared connections");
+        running.kill("SIGTERM");
+        expect(await running.exited).toBe(0);
+      }));
+
+    test("says at its start that the store of the fleet does not answer, and why", () =>
+      withScene(async ({ origin, run }) => {
+        const fleet = await freePort();
+        const running = run(
+          runtime,
+          ...cleartext(origin.port),
+          ...["--client", "header:x-user", "--fleet", `redis://127.0.0.1:${fleet}`],
+        );
+        await running.printed(/try it: curl .*/);
+        expect(running.output()).toContain(
+          "the store of the fleet is lost: " +
+            `the Redis server at 127.0.0.1:${fleet} does not answer (ECONNREFUSED)\n` +
+            "  BLOCK and LIMIT hold in this process alone until it answers\n",
+        );
         running.kill("SIGTERM");
         expect(await running.exited).toBe(0);
       }));
@@ -195,7 +212,36 @@ for (const runtime of Object.keys(runtimes)) {
   });
 }
 
+/** The programs of a process's group, as the system has them. */
+async function programsOf(group: number): Promise<string[]> {
+  const programs: string[] = [];
+  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+      // Behind the name in parentheses: state, parent, group.
+      const [, , pgrp] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      if (Number(pgrp) === group) programs.push(basename(await readlink(`/proc/${pid}/exe`)));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return programs;
+}
+
 describe("yard gateway", () => {
+  test.skipIf(process.platform !== "linux")("is on Deno alone as `deno task yard gateway`", () =>
+    withScene(async ({ folder, origin, client }) => {
+      const command = [deno, "task", "--quiet", "yard", "gateway", ...cleartext(origin.port)];
+      const running = launch(command, { env: { YARDMASTER_HOME: folder } });
+      try {
+        expect((await (await client(await portOf(running))).fetch()).status).toBe(200);
+        expect(new Set(await programsOf(running.pid))).toEqual(new Set([basename(deno)]));
+      } finally {
+        running.kill("SIGKILL");
+      }
+    }),
+  );
+
   test("shares a BLOCK between a process on Bun and one on Deno [CG-ACT-6]", () =>
     withScene(async ({ folder, origin, run, client }) => {
       const more = ["--client", "header:x-user", "--fleet", `file:${join(folder, "fleet")}`];
@@ -241,6 +287,28 @@ describe("yard gateway", () => {
     const missing = await yard(["gateway", "--config", "none.json"]);
     expect(missing.status).toBe(1);
     expect(missing.stderr).toMatch(/none\.json: .*no such file/);
+  });
+
+  test("says which log it cannot write, and why", () =>
+    inFolder(async (folder) => {
+      const log = join(folder, "nowhere", "access.log");
+      const run = await yard([
+        ...["gateway", "--listen-cleartext", "127.0.0.1:0", "--origin", "h2c://a:1"],
+        ...["--access-log", log],
+      ]);
+      expect(run.status).toBe(1);
+      expect(run.stderr).toBe(
+        `yard gateway: accessLog: ${log}: its folder does not exist (LOG_FAILED)\n`,
+      );
+    }));
+
+  test("says that an admin port beyond the loopback needs a token", async () => {
+    const run = await yard(["gateway", "--origin", "h2c://a:1", "--admin", "0.0.0.0:9901"]);
+    expect(run.status).toBe(2);
+    expect(run.stderr).toContain(
+      "--admin (its token needs a configuration file): " +
+        "only an address of the loopback does without a token",
+    );
   });
 
   test("says what port it cannot have", () =>

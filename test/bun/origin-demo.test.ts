@@ -10,6 +10,13 @@ import { launch, root, withDirectory } from "./processes.ts";
 const command = ["node", join(root, "scripts", "launch.mjs"), "origin"];
 const form = ["content-type", "application/x-www-form-urlencoded"] as const;
 
+/** Exit status and words of an origin that cannot have the port. */
+function refusalOf(home: string, port: string): [number, string] {
+  const env = { ...process.env, NO_COLOR: "1", YARDMASTER_HOME: home, PORT: port };
+  const { exitCode, stderr } = Bun.spawnSync(command, { cwd: root, env, timeout: 20_000 });
+  return [exitCode, stderr.toString()];
+}
+
 test("npm run origin blocks the client that gave three wrong passwords, tells how to try it, and ends in peace [CG-ACT-2, CG-FRAME2-1]", async () => {
   await withDirectory(async (home) => {
     const origin = launch(command, { env: { YARDMASTER_HOME: home, PORT: "0" } });
@@ -20,11 +27,17 @@ test("npm run origin blocks the client that gave three wrong passwords, tells ho
       expect(origin.output()).toContain(`gateway --listen 127.0.0.1:8443 --origin ${url}`);
       expect(origin.output()).toContain("origin/certificate.pem --client header:x-user");
 
+      const { port } = new URL(url);
+      const inUse = `yardmaster: port ${port} is in use: PORT=9444 takes another\n`;
+      expect(refusalOf(home, port)).toEqual([1, inUse]);
+      const noPort = "yardmaster: PORT has to be a number from 0 to 65535\n";
+      for (const wrong of ["abc", "99999"]) expect(refusalOf(home, wrong)).toEqual([1, noPort]);
+
       const curl = Bun.spawnSync(["curl", "-sS", "--cacert", certificate, `${url}/whoami`]);
       expect(curl.stdout.toString()).toBe("ungrouped\n");
 
       const client = await RawClient.connect({
-        port: Number(new URL(url).port),
+        port: Number(port),
         tls: true,
         settings: [[settings.SHARED_CONNECTION, 1]],
       });

@@ -35,6 +35,8 @@ async function filesOf(authority: TestAuthority): Promise<Files> {
     "/etc/gateway/ca.pem": authority.ca,
     "/etc/gateway/jwks.json": JSON.stringify(jwks),
     "/etc/gateway/private.json": JSON.stringify({ keys: [{ ...jwks.keys[0], d: "c2VjcmV0" }] }),
+    "/etc/gateway/shapeless.json": JSON.stringify({ keys: [{ kty: "OKP" }] }),
+    "/etc/gateway/half-ca.pem": `${authority.ca}-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n`,
     "/etc/gateway/token": `${token}\n`,
     "/etc/gateway/short-token": "secret",
   };
@@ -130,7 +132,25 @@ export const faults: readonly (readonly [
   says: RegExp,
 ])[] = [
   ["no ports", ["listen"], undefined, "listen", /missing: at least one port/],
-  ["an empty list of ports", ["listen"], [], "listen", /at least one port/],
+  ["an empty list of ports", ["listen"], [], "listen", /is empty: at least one port/],
+  ["a port in place of the list", ["listen"], {}, "listen", /has to be a list: at least one port/],
+  ["a host with a port of 99999", ["origins", 0, "host"], "a:99999", "origins[0].host", /:PORT/],
+  [
+    "header sections of 10 GB",
+    ["limits", "headerBytes"],
+    1e10,
+    "limits.headerBytes",
+    /to 16777216/,
+  ],
+  [
+    "clients by their own Client-Group",
+    ["client"],
+    "header:client-group",
+    "client",
+    /names no client/,
+  ],
+  ["clients by Connection", ["client"], "header:connection", "client", /names no client/],
+  ["clients by Host", ["client"], "header:host", "client", /names no client/],
   ["no origins", ["origins"], undefined, "origins", /missing: at least one origin/],
   [
     "an address without a port",
@@ -211,7 +231,7 @@ export const faults: readonly (readonly [
     ["admin"],
     { address: "0.0.0.0:9901" },
     "admin.token",
-    /only the loopback/,
+    /only an address of the loopback/,
   ],
   [
     "a frame type of HTTP/2 itself",
@@ -261,6 +281,24 @@ export function configScenarios(): void {
       const jwt = { keys: "jwks.json", issuer: "https://id.example" };
       const { client } = await read({ ...smallConfig, client: "jwt-sub", jwt });
       assert.deepEqual(client, { by: "jwt-sub", keys: jwks, issuer: "https://id.example" });
+    });
+
+    test("with files of keys and authorities that nothing can come of is refused", async () => {
+      const origin = { origin: "https://a.example", ca: "half-ca.pem" };
+      const jwt = { keys: "shapeless.json" };
+      const problems = await problemsOf({
+        ...smallConfig,
+        origins: [origin],
+        client: "jwt-sub",
+        jwt,
+      });
+      assert.deepEqual(
+        problems.map((text) => text.slice(0, 60)),
+        [
+          "origins[0].ca: certificate 2 in the file cannot be read",
+          "jwt.keys: the file cannot be used: keys has no public key fo",
+        ],
+      );
     });
 
     for (const [name, path, value, problem, says] of faults) {

@@ -270,7 +270,7 @@ function http1Refusals(): void {
       501,
     ],
     ["a host that nobody serves", ["GET / HTTP/1.1", "Host: nobody.example"], 421],
-    ["an obscure transfer coding", ["POST / HTTP/1.1", host, "Transfer-Encoding: xchunked"], 501],
+    ["an obscure transfer coding", ["POST / HTTP/1.1", host, "Transfer-Encoding: xchunked"], 400],
     [
       "both lengths",
       ["POST / HTTP/1.1", host, "Content-Length: 3", "Transfer-Encoding: chunked"],
@@ -401,6 +401,26 @@ function http2Messages(): void {
     assert.equal(stage.origin.requests.length, 0);
     stage.release(client);
   });
+
+  scenario(
+    "never takes a response for whole that has a frame more than the origin said [B07]",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      await stage.share(client);
+      const { at, reset } = await stage.place(client, "/more");
+      at.connection.headers(at.id, [
+        [":status", "200"],
+        ["content-length", "9"],
+      ]);
+      // All at once: the gateway knows of the end when it passes on what was announced.
+      await Promise.all([
+        at.connection.data(at.id, utf8("announced")),
+        at.connection.data(at.id, utf8(" and more"), true),
+      ]);
+      assert.equal(await reset(), codes.INTERNAL_ERROR);
+    },
+  );
 
   scenario(
     "is answered 504 where the origin takes too long, and the origin told [K02]",

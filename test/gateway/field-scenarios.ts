@@ -17,6 +17,8 @@ export function fieldScenarios(): void {
     compression();
     apart();
     identifiers();
+    many();
+    named();
   });
 }
 
@@ -364,6 +366,52 @@ function apart(): void {
       const { head } = await response();
       assert.deepEqual(head.all("client-group"), []);
       assert.deepEqual(client.received("GROUP_CONTROL"), []);
+    },
+  );
+}
+
+function many(): void {
+  scenario(
+    "go by their octets, however many lines there are, in a request and in a response",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      const cookies = Array.from({ length: 300 }, (_, n) => ["cookie", `c${n}=1`] as const);
+      const { at, response } = await stage.place(client, "/many", { fields: cookies });
+      assert.equal(at.head.all("cookie").join("; ").split("; ").length, 300);
+      at.respond(
+        200,
+        Array.from({ length: 300 }, (_, n) => [`x-${n}`, "1"] as const),
+      );
+      const answer = await response();
+      assert.equal(answer.status, 200);
+      assert.equal(answer.head.get("x-299"), "1");
+    },
+  );
+}
+
+function named(): void {
+  scenario(
+    "name a client in the header section alone: in trailers, which fronts rarely look at, they end here",
+    { config: { client: "header:X-User" } },
+    async (stage) => {
+      const client = await stage.client();
+      const { at, response } = await stage.place(client, "/named", {
+        method: "POST",
+        content: "x",
+        fields: [["x-user", "alice"]],
+        trailers: [
+          ["x-user", "bob"],
+          ["x-sum", "1"],
+        ],
+      });
+      assert.equal(await at.content(), "x");
+      assert.equal(at.head.get("x-user"), "alice");
+      const trailers = at.stream.sections[1];
+      assert.deepEqual(trailers?.all("x-user"), []);
+      assert.equal(trailers?.get("x-sum"), "1");
+      at.respond(204);
+      await response();
     },
   );
 }

@@ -65,6 +65,21 @@ class Redis {
     await eventually(() => answers(this.port));
   }
 
+  /** How many clients it has, but for the one that asks. */
+  connections(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(this.port, "127.0.0.1", () => socket.write("CLIENT LIST\r\n"));
+      let text = "";
+      socket.on("data", (data) => {
+        text += data;
+        if (!text.endsWith("\r\n") || text.indexOf("\r\n") === text.length - 2) return;
+        resolve(text.split("\n").filter((line) => line.includes("addr=")).length - 1);
+        socket.destroy();
+      });
+      socket.once("error", reject);
+    });
+  }
+
   async stop(): Promise<void> {
     const running = this.#process;
     if (running === undefined || running.exitCode !== null) return;
@@ -168,6 +183,7 @@ export function fleetScenarios(): void {
     describe(`a fleet over ${name}`, () => restrictions(scenario));
   }
   if (redisPath !== undefined) describe("a fleet that loses Redis", losses);
+  if (redisPath !== undefined) describe("a fleet that goes to another Redis", reloads);
 }
 
 type Scenario = (title: string, body: (fleet: Fleet, bed: OperationsBed) => Promise<void>) => void;
@@ -242,6 +258,40 @@ function restrictions(scenario: Scenario): void {
     await eventually(() => fleet.gateways[0].view().restrictions.blocked === 1);
     assert.equal((await one.fetch({ path: "/" })).status, 429);
     assert.equal(fleet.gateways[0].view().fleet?.records, 0);
+  });
+}
+
+function reloads(): void {
+  test("a store that the configuration names no more has no connection left, one that it names again a new one", async () => {
+    await OperationsBed.run(async (bed) => {
+      const stores: Redis[] = [];
+      for (let count = 0; count < 2; count++) {
+        const redis = await Redis.start();
+        bed.atEnd(() => redis.stop());
+        stores.push(redis);
+      }
+      const [first, second] = stores as [Redis, Redis];
+      const origin = await bed.origin(answering);
+      const json = { listen: [clear()], origins: [to(origin)], client: "header:x-user" };
+      const over = (redis: Redis) => ({ ...json, fleet: `redis://127.0.0.1:${redis.port}` });
+      const gateway = await bed.gateway(over(first));
+      assert.equal(await first.connections(), 1);
+      await gateway.reload(await bed.config(over(second)));
+      await eventually(async () => (await first.connections()) === 0);
+      assert.equal(await second.connections(), 1);
+      await gateway.reload(await bed.config(over(second)));
+      assert.equal(await second.connections(), 1);
+      const taken = { ...over(first), listen: [clear(second.port)] };
+      await assert.rejects(gateway.reload(await bed.config(taken)), { code: "LISTEN_FAILED" });
+      await eventually(async () => (await first.connections()) === 0);
+      assert.equal(gateway.view().fleet?.state, "connected");
+      await gateway.reload(await bed.config(json));
+      await eventually(async () => (await second.connections()) === 0);
+      await gateway.reload(await bed.config(over(first)));
+      assert.equal(await first.connections(), 1);
+      await gateway.close();
+      await eventually(async () => (await first.connections()) === 0);
+    });
   });
 }
 

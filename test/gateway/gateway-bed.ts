@@ -68,9 +68,20 @@ export class GatewayBed {
     return this.#pool.streams;
   }
 
+  /** Connections of clients, through their handshake. */
+  clientConnections(): number {
+    const { http1, http2 } = this.#gateway.view().clients.connections;
+    return http1 + http2;
+  }
+
   /** How many requests wait for a place on one. */
   queued(): number {
     return this.#pool.queue.requests;
+  }
+
+  /** Origins that the gateway has failed to connect to, and has not since. */
+  unreachable(): number {
+    return this.#gateway.view().pool.unreachable.length;
   }
 
   /** Waits until something holds of the gateway. */

@@ -9,6 +9,7 @@ import {
   frame,
   frameTypes,
   goawayFrame,
+  groupControlFrame,
   headersFrames,
 } from "../support/http2/frames.ts";
 import { acknowledged, play, type Stage, type StageOptions } from "./stage.ts";
@@ -291,6 +292,44 @@ function contradictions(): void {
       connection.kill("fin");
       assert.equal(await reset(), codes.INTERNAL_ERROR);
       assert.equal(client.stream(id).ended, false);
+      assert.equal(stage.origin.requests.length, 1);
+    },
+  );
+
+  for (const method of ["POST", "GET", "DELETE"]) {
+    for (const [what, status] of [
+      ["a response", "200"],
+      ["an interim response", "103"],
+    ] as const) {
+      scenario(
+        `in one write behind the head of ${what} does not have a ${method} sent again [A19, CG-S53, CG-A17, CG-FAIL-3, CG-FAIL-4]`,
+        {},
+        async (stage) => {
+          const client = await stage.client();
+          const { at, reset } = await stage.place(client, "/race", { method });
+          const { connection } = at;
+          await acknowledged(connection);
+          const head = connection.encoder.encode([[":status", status]]);
+          connection.write(...headersFrames(at.id, head, false), goawayFrame(0, 0));
+          assert.equal(await reset(), codes.INTERNAL_ERROR);
+          assert.equal(stage.origin.requests.length, 1);
+        },
+      );
+    }
+  }
+
+  scenario(
+    "for the group alone, in one write behind the head of its response, does not have it sent again [CG-S53, CG-BOUND-9, CG-FAIL-4]",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      const { at, reset } = await stage.post(client, "/race");
+      const { connection } = at;
+      await acknowledged(connection);
+      const head = connection.encoder.encode([[":status", "200"]]);
+      const control = groupControlFrame(at.group as number, 0, 0, 0);
+      connection.write(...headersFrames(at.id, head, false), control);
+      assert.equal(await reset(), codes.INTERNAL_ERROR);
       assert.equal(stage.origin.requests.length, 1);
     },
   );

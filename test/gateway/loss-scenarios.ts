@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { utf8 } from "../../src/bytes.ts";
 import { codes, settings } from "../support/http2/frames.ts";
+import type { RawOriginConnection } from "../support/http2/raw-origin.ts";
 import { acknowledged, play, type Stage, type StageOptions } from "./stage.ts";
 
 const scenario = (name: string, options: StageOptions, body: (stage: Stage) => Promise<void>) =>
@@ -13,6 +14,7 @@ export function lossScenarios(): void {
   describe("a shared connection that is lost", () => {
     sent();
     unsent();
+    atEveryInstant();
     begun();
     waiting();
   });
@@ -157,6 +159,89 @@ function unsent(): void {
   );
 }
 
+const policy: readonly [number, number][] = [[settings.SHARED_CONNECTION_POLICY, 0]];
+
+/** When an origin ends each of its connections, and what it does to get there. */
+const instants: Readonly<
+  Record<string, (connection: RawOriginConnection, kill: () => void) => Promise<void>>
+> = {
+  "as soon as it is there": async (_connection, kill) => kill(),
+  "at its preface": async (connection, kill) => {
+    await connection.until("the preface", () => connection.prefaceCame || undefined);
+    kill();
+  },
+  "right behind SETTINGS": async (connection, kill) => {
+    connection.sendSettings(policy);
+    kill();
+  },
+  "when its SETTINGS are acknowledged": async (connection, kill) => {
+    connection.sendSettings(policy);
+    await acknowledged(connection);
+    kill();
+  },
+  "at HEADERS, before SETTINGS": async (connection, kill) => {
+    await connection.request(0);
+    kill();
+  },
+  "at HEADERS": async (connection, kill) => {
+    connection.sendSettings(policy);
+    await connection.request(0);
+    kill();
+  },
+  "in the middle of the content": async (connection, kill) => {
+    connection.sendSettings(policy);
+    const { id } = await connection.request(0);
+    await connection.until("content", () => connection.content(id).length > 0 || undefined);
+    kill();
+  },
+  "at the end of the content": async (connection, kill) => {
+    connection.sendSettings(policy);
+    await (await connection.request(0)).content();
+    kill();
+  },
+};
+
+function atEveryInstant(): void {
+  for (const secure of [false, true]) {
+    for (const [instant, act] of Object.entries(instants)) {
+      for (const how of ["fin", "rst"] as const) {
+        // A reset of TLS is one of the TCP beneath it.
+        if (secure && how === "rst") continue;
+        scenario(
+          `${instant}, by ${how}${secure ? ", in TLS" : ""}, never makes a POST come twice [C01, C05, C08, CG-FAIL-4, CG-FAIL-7]`,
+          { secure, settings: "hold" },
+          async (stage) => {
+            let watching = true;
+            const watched = (async () => {
+              for (let number = 0; watching; number++) {
+                const connection = await stage.origin.connection(number);
+                await act(connection, () => connection.kill(how));
+              }
+            })().catch(() => {});
+            const client = await stage.client();
+            for (let round = 0; round < 6; round++) {
+              const path = `/${round}`;
+              const content = "x".repeat(round % 2 === 0 ? 12 : 60_000);
+              const id = client.request({ method: "POST", path, content });
+              const stream = client.stream(id);
+              await stage.bed.until(() => {
+                // What is waited for may be the next attempt to connect.
+                stage.bed.clock.advance(20);
+                return stream.ended || stream.reset !== undefined;
+              });
+              const times = stage.origin.requestsFor(path).length;
+              assert.ok(times <= 1, `${path} came ${times} times`);
+              if (times === 1) assert.notEqual(stream.reset, codes.REFUSED_STREAM);
+            }
+            watching = false;
+            void watched;
+          },
+        );
+      }
+    }
+  }
+}
+
 function begun(): void {
   scenario(
     "in the middle of a response resets the client's stream with INTERNAL_ERROR [C01, B07, CG-FAIL-5, CG-FAIL-7]",
@@ -191,6 +276,26 @@ function begun(): void {
       assert.equal(response.content.includes("part"), true);
       assert.equal(response.whole, false);
       stage.release(client);
+    },
+  );
+
+  scenario(
+    "right behind the head of a response has nothing sent again [CG-FAIL-3, CG-A17, CG-S64]",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      for (const method of ["GET", "DELETE"]) {
+        for (const status of ["103", "200"]) {
+          const path = `/${method}-${status}`;
+          const { at, id } = await stage.place(client, path, { method });
+          at.connection.headers(at.id, [[":status", status]]);
+          at.connection.kill("fin");
+          const stream = client.stream(id);
+          await stage.bed.until(() => stream.ended || stream.reset !== undefined);
+          assert.notEqual(stream.reset, codes.REFUSED_STREAM);
+          assert.equal(stage.origin.requestsFor(path).length, 1);
+        }
+      }
     },
   );
 
@@ -256,7 +361,8 @@ function waiting(): void {
       connection.kill("fin");
       await stage.bed.until(() => stage.bed.connections().length === 0);
       const id = client.request({ path: "/nobody" });
-      await stage.bed.until(() => stage.bed.queued() === 1);
+      // The network's word comes in its own time, which the hand-moved clock is not to overtake.
+      await stage.bed.until(() => stage.bed.unreachable() === 1);
       await stage.pass(15_000);
       const answer = await client.response(id);
       assert.equal(answer.status, 502);

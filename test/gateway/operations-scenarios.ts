@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "#test";
+import { freePort } from "../../bench/gateway/ports.ts";
+import type { ClientRule } from "../../src/gateway/config.ts";
 import { testAuthority } from "../support/http2/certificates.ts";
 import {
   answering,
@@ -23,6 +25,7 @@ const scenario = (name: string, body: (bed: OperationsBed) => Promise<void>) =>
 export function operationsScenarios(): void {
   describe("a reload", reloads);
   describe("the end of a gateway", ends);
+  describe("a request that has a number of hops left", hops);
   describe("the log of a gateway", logs);
   describe("the page of a gateway", pages);
 }
@@ -139,6 +142,136 @@ function reloads(): void {
     assert.equal(sink.of("configuration-refused").length, 1);
   });
 
+  scenario("that a client rule refuses leaves ports, certificates and page alone", async (bed) => {
+    const origin = await bed.origin(answering);
+    const authority = await testAuthority();
+    for (const name of ["old", "new"]) {
+      const { certificatePem, keyPem } = await authority.server("localhost", `${name}.example`);
+      bed.files.set(`${name}.pem`, certificatePem).set(`${name}.key`, keyPem);
+    }
+    const secure = (name: string) => ({
+      address: "127.0.0.1:0",
+      certificate: `${name}.pem`,
+      key: `${name}.key`,
+    });
+    for (const token of ["old", "new"]) bed.files.set(token, secret(token));
+    const [leaves, enters] = [await freePort(), await freePort()];
+    const json = {
+      listen: [secure("old"), clear(leaves)],
+      origins: [to(origin)],
+      admin: { address: "127.0.0.1:0", token: "old" },
+    };
+    const gateway = await bed.gateway(json);
+    const urls = [...gateway.urls];
+    const serial = await serialAt(urls[0] as string);
+    const next = await bed.config({
+      ...json,
+      listen: [secure("new"), clear(enters)],
+      admin: { address: "127.0.0.1:0", token: "new" },
+    });
+    // Keys that can verify nothing, however they got past the reader.
+    const client: ClientRule = { by: "jwt-sub", keys: { keys: [{ kty: "OKP" }] } };
+    await assert.rejects(gateway.reload({ ...next, client }));
+    assert.deepEqual(gateway.urls, urls);
+    assert.equal(await serialAt(urls[0] as string), serial);
+    assert.equal((await (await bed.client(`http://127.0.0.1:${leaves}`)).fetch()).status, 200);
+    await assert.rejects(bed.client(`http://127.0.0.1:${enters}`));
+    assert.equal(await statusWith(gateway.adminUrl, "old"), 200);
+    assert.equal(await statusWith(gateway.adminUrl, "new"), 401);
+  });
+
+  scenario("changes the token of the page where it is, and adds and removes one", async (bed) => {
+    const origin = await bed.origin(answering);
+    const port = await freePort();
+    const json = (admin?: object) => ({ listen: [clear()], origins: [to(origin)], admin });
+    const admin = { address: `127.0.0.1:${port}` };
+    for (const token of ["first", "second"]) bed.files.set(token, secret(token));
+    const gateway = await bed.gateway(json(admin));
+    const url = gateway.adminUrl;
+    assert.equal(await statusWith(url, "first"), 200);
+    for (const [token, before] of [
+      ["first", "none"],
+      ["second", "first"],
+    ] as const) {
+      await gateway.reload(await bed.config(json({ ...admin, token })));
+      assert.equal(gateway.adminUrl, url);
+      assert.equal(await statusWith(url, token), 200);
+      assert.equal(await statusWith(url, before), 401);
+    }
+    await gateway.reload(await bed.config(json(admin)));
+    assert.equal(await statusWith(url, "none"), 200);
+    await gateway.reload(await bed.config(json()));
+    assert.equal(gateway.adminUrl, undefined);
+    await assert.rejects(fetch(`http://127.0.0.1:${port}/healthz`));
+  });
+
+  scenario("takes another host or another way of speaking on the same number", async (bed) => {
+    const origin = await bed.origin(answering);
+    bed.files.set("t", secret("t"));
+    const [clients, page] = [await freePort(), await freePort()];
+    const json = (host: string, cleartext: boolean, more: object[] = []) => ({
+      listen: [{ address: `${host}:${clients}`, ...(cleartext && { cleartext }) }, ...more],
+      origins: [to(origin)],
+      admin: { address: `${host}:${page}`, token: "t" },
+    });
+    const gateway = await bed.gateway(json("127.0.0.1", true));
+    const client = await bed.client(`http://127.0.0.1:${clients}`);
+    const waiting = client.request({ path: "/wait" });
+    const held = await origin.requestFor("/wait");
+    await gateway.reload(await bed.config(json("0.0.0.0", true)));
+    assert.deepEqual(gateway.urls, [`http://0.0.0.0:${clients}`]);
+    assert.equal(await statusWith(`http://127.0.0.2:${clients}`), 200);
+    assert.equal(await statusWith(`http://127.0.0.2:${page}`, "t"), 200);
+    await client.goaway(0);
+    await gateway.reload(await bed.config(json("0.0.0.0", false)));
+    const secure = await bed.client(`https://127.0.0.1:${clients}`);
+    assert.equal((await secure.fetch()).status, 200);
+    held.respond(200, [], "held");
+    assert.equal((await client.response(waiting)).content, "held");
+  });
+
+  scenario("that fails later puts a port back that had paused, with its clients", async (bed) => {
+    const origin = await bed.origin(answering);
+    bed.files.set("t", secret("t"));
+    const [clients, page] = [await freePort(), await freePort()];
+    const json = (clientsAt: string, pageAt: string) => ({
+      listen: [{ address: `${clientsAt}:${clients}`, cleartext: true }],
+      origins: [to(origin)],
+      admin: { address: `${pageAt}:${page}`, ...(pageAt !== "127.0.0.1" && { token: "t" }) },
+    });
+    const gateway = await bed.gateway(json("127.0.0.1", "127.0.0.1"));
+    const { urls } = gateway;
+    const client = await bed.client(urls[0] as string);
+    // An address that nobody has here is only known as it is opened.
+    const nowhere = "192.0.2.1";
+    for (const next of [json(nowhere, "127.0.0.1"), json("0.0.0.0", nowhere)]) {
+      await assert.rejects(gateway.reload(await bed.config(next)), /listen: /);
+      assert.deepEqual(gateway.urls, urls);
+      assert.equal((await (await bed.client(urls[0] as string)).fetch()).status, 200);
+      await assert.rejects(statusWith(`http://127.0.0.2:${clients}`));
+      assert.equal(await statusWith(gateway.adminUrl, "any"), 200);
+    }
+    assert.equal((await client.fetch()).status, 200);
+    client.assertUntouched();
+    // Clients from before are still those of that port: they are told as it leaves.
+    await gateway.reload(await bed.config({ listen: [clear()], origins: [to(origin)] }));
+    await client.goaway(0);
+  });
+
+  scenario("lets the page and the clients change places", async (bed) => {
+    const origin = await bed.origin(answering);
+    const [one, two] = [await freePort(), await freePort()];
+    const json = (clients: number, page: number) => ({
+      listen: [clear(clients)],
+      origins: [to(origin)],
+      admin: { address: `127.0.0.1:${page}` },
+    });
+    const gateway = await bed.gateway(json(one, two));
+    await gateway.reload(await bed.config(json(two, one)));
+    assert.equal((await (await bed.client(`http://127.0.0.1:${two}`)).fetch()).status, 200);
+    assert.equal(await statusWith(`http://127.0.0.1:${one}`, "any"), 200);
+  });
+
   scenario("opens ports that are new, and gives those up in order that left", async (bed) => {
     const origin = await bed.origin(answering);
     const free = createServer();
@@ -159,6 +292,17 @@ function reloads(): void {
     assert.equal((await client.response(waiting)).content, "held");
     await client.over();
   });
+}
+
+/** The content of a file that holds a token. */
+const secret = (name: string) => name.repeat(16);
+
+/** What the page answers who shows the token of that name. */
+async function statusWith(url: string | undefined, token = "none"): Promise<number> {
+  const headers = { authorization: `Bearer ${secret(token)}`, connection: "close" };
+  const response = await fetch(`${url}/status.json`, { headers });
+  await response.body?.cancel();
+  return response.status;
 }
 
 function ends(): void {
@@ -207,7 +351,102 @@ function ends(): void {
   });
 }
 
+function hops(): void {
+  scenario("as TRACE or OPTIONS ends here where it may go no further", async (bed) => {
+    const origin = await bed.origin(answering);
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)] });
+    const client = await bed.client(gateway.urls[0] as string);
+    const ask = (method: string, hops: string, path: string) =>
+      client.fetch({
+        method,
+        path,
+        fields: [
+          ["max-forwards", hops],
+          ["authorization", "Bearer secret"],
+        ],
+      });
+    // RFC 9110 §7.6.2: not forwarded at 0, one less otherwise; other methods keep it.
+    const traced = await ask("TRACE", "0", "/last");
+    assert.equal(traced.status, 200);
+    assert.equal(traced.head.get("content-type"), "message/http");
+    assert.match(traced.content, /^TRACE \/last HTTP\/2\.0\r\n(?:.*\r\n)*max-forwards: 0\r\n/);
+    assert.ok(!traced.content.includes("secret"));
+    assert.equal((await ask("OPTIONS", "0", "/last")).status, 200);
+    assert.equal(origin.requestsFor("/last").length, 0);
+    for (const [method, before, after] of [
+      ["TRACE", "1", "0"],
+      ["OPTIONS", "10", "9"],
+      ["OPTIONS", "many", "many"],
+      ["GET", "0", "0"],
+    ] as const) {
+      const path = `/${method}/${before}`;
+      await ask(method, before, path);
+      assert.equal(origin.requestsFor(path)[0]?.head.get("max-forwards"), after);
+    }
+  });
+}
+
 function logs(): void {
+  scenario("has what HTTP/2 clients ask for that is no request", async (bed) => {
+    const origin = await bed.origin(answering);
+    const sink = new MemorySink();
+    const gateway = await bed.gateway({ listen: [clear()], origins: [to(origin)] }, { sink });
+    const client = await bed.client(gateway.urls[0] as string);
+    await client.reset(client.request({ path: "/1", fields: [["connection", "close"]] }));
+    const large = await client.fetch({ path: "/2", fields: [["x", "x".repeat(70_000)]] });
+    assert.equal(large.status, 431);
+    await eventually(() => sink.of("request").length === 2);
+    assert.deepEqual(
+      sink.of("request").map(({ status, method, protocol }) => [status, method, protocol]),
+      [
+        [400, "", "h2"],
+        [431, "", "h2"],
+      ],
+    );
+  });
+
+  scenario(
+    "and its metrics have what the gateway answers to no request of anybody",
+    async (bed) => {
+      const origin = await bed.origin(answering);
+      const sink = new MemorySink();
+      const admin = { address: "127.0.0.1:0" };
+      const json = { listen: [clear()], origins: [to(origin)], admin };
+      const gateway = await bed.gateway(json, { sink });
+      const { port } = new URL(gateway.urls[0] as string);
+      const asked: readonly (readonly [head: string, status: number, method: string])[] = [
+        ["GET / HTTP/1.1\r\nHost: a\r\nHost: b", 400, "GET"],
+        ["POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip", 400, "POST"],
+        ["GET / HTTP/1.1\r\nHost: a\r\nExpect: wonders", 417, "GET"],
+        ["GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket", 501, "GET"],
+        ["no such thing", 400, ""],
+        [`GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(100_000)}`, 431, ""],
+      ];
+      for (const [head, status] of asked) {
+        const socket = connect(Number(port), "127.0.0.1");
+        let received = "";
+        socket.on("data", (chunk) => {
+          received += chunk;
+        });
+        socket.on("error", () => {});
+        socket.write(`${head}\r\n\r\n`);
+        await eventually(() => received.startsWith(`HTTP/1.1 ${status}`));
+        socket.destroy();
+      }
+      await eventually(() => sink.of("request").length === asked.length);
+      assert.deepEqual(
+        sink.of("request").map(({ status, method, protocol }) => [status, method, protocol]),
+        asked.map(([, status, method]) => [status, method, "http/1.1"]),
+      );
+      const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+      const counts = [...metrics.matchAll(/^yardmaster_gateway_requests_total\{.*\} (\d+)$/gm)];
+      assert.equal(
+        counts.reduce((sum, [, count]) => sum + Number(count), 0),
+        asked.length,
+      );
+    },
+  );
+
   scenario("leads from a GROUP_CONTROL to the client's requests [CG-PRIV-1]", async (bed) => {
     const origin = await bed.origin(answering);
     const sink = new MemorySink();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
 import { utf8 } from "../../src/bytes.ts";
-import { codes } from "../support/http2/frames.ts";
+import { codes, headersFrames, resetFrame } from "../support/http2/frames.ts";
 import { play, type Stage, type StageOptions } from "./stage.ts";
 
 const scenario = (name: string, options: StageOptions, body: (stage: Stage) => Promise<void>) =>
@@ -150,6 +150,25 @@ function midway(): void {
       at.reset(codes.REFUSED_STREAM);
       assert.equal(await reset(), codes.INTERNAL_ERROR);
       assert.equal(stage.origin.requests.length, 1);
+    },
+  );
+
+  scenario(
+    "with REFUSED_STREAM in one write behind the head of a response is neither sent again nor told as refused [CG-S55, CG-FAIL-7]",
+    {},
+    async (stage) => {
+      const client = await stage.client();
+      for (const method of ["GET", "POST"]) {
+        const path = `/race-${method}`;
+        const { at, reset } = await stage.place(client, path, { method });
+        const head = at.connection.encoder.encode([[":status", "200"]]);
+        at.connection.write(
+          ...headersFrames(at.id, head, false),
+          resetFrame(at.id, codes.REFUSED_STREAM),
+        );
+        assert.equal(await reset(), codes.INTERNAL_ERROR);
+        assert.equal(stage.origin.requestsFor(path).length, 1);
+      }
     },
   );
 

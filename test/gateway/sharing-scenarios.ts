@@ -12,6 +12,7 @@ const scenario = (name: string, options: StageOptions, body: (stage: Stage) => P
 export function sharingScenarios(): void {
   describe("sharing of a connection", () => {
     bound();
+    fronts();
     certificates();
     misdirected();
     early();
@@ -121,6 +122,45 @@ function bound(): void {
         again.respond(401, [["www-authenticate", scheme]]);
         assert.equal((await asked.response()).status, 401);
         assert.equal((await stage.place(a, "/a")).at.connection, connection);
+      },
+    );
+  }
+}
+
+function fronts(): void {
+  for (const [name, fields, answer] of [
+    ["says Authorization: Negotiate", [["authorization", "Negotiate YWJj"]], 200],
+    ["is asked for Negotiate by a 401", [], 401],
+  ] as const) {
+    scenario(
+      `ends for the one user of a front who ${name}, and for no other [CG-KEY-9]`,
+      {
+        config: { client: "header:x-user" },
+        onRequest: (request) => {
+          if (request.path !== "/own") request.respond(204);
+          else request.respond(answer, answer === 401 ? [["www-authenticate", "Negotiate"]] : []);
+        },
+      },
+      async (stage) => {
+        const front = await stage.client();
+        const ask = (
+          user: string,
+          path: string,
+          more: readonly (readonly [string, string])[] = [],
+        ) => front.fetch({ path, fields: [["x-user", user], ...more] });
+        assert.equal((await ask("u0", "/u0")).status, 204);
+        const [shared] = stage.origin.connections;
+        assert.equal((await ask("evil", "/own", fields)).status, answer);
+        for (let user = 0; user < 10; user++) {
+          assert.equal((await ask(`u${user}`, `/next-${user}`)).status, 204);
+          const { connection } = await stage.origin.requestFor(`/next-${user}`);
+          assert.equal(connection, shared);
+        }
+        assert.equal((await ask("evil", "/again")).status, 204);
+        const again = await stage.origin.requestFor("/again");
+        assert.notEqual(again.connection, shared);
+        assert.equal(again.connection.groups.length, 1);
+        assert.equal(stage.origin.connections.length, 2);
       },
     );
   }
@@ -238,6 +278,59 @@ function fair(): void {
       // What the gateway holds of the stalled ones is bounded: their windows are not given back.
       const held = connection.bytesSent - b.bytesReceived;
       assert.ok(held < 3 * 2 ** 20, String(held));
+    },
+  );
+
+  scenario(
+    "gives the connection's window back for what nobody reads: more of it than the window has holds up nobody else [J01, CG-SEC-11]",
+    {
+      automatic: { window: true },
+      config: { limits: { streamsPerConnection: 200, streamsPerClientConnection: 200 } },
+    },
+    async (stage) => {
+      const a = await stage.client();
+      const b = await stage.client({ automatic: { window: false } });
+      const connection = await stage.share(a);
+      const content = new Uint8Array(2 ** 18);
+      const window = 2 ** 24;
+      const stalled = await Promise.all(
+        Array.from({ length: 180 }, (_, n) => stage.place(b, `/stalled-${n}`)),
+      );
+      for (const { at } of stalled) {
+        assert.equal(at.connection, connection);
+        at.connection.headers(at.id, [[":status", "200"]]);
+        void at.connection.data(at.id, content, true).catch(() => {});
+      }
+      await stage.bed.until(() => connection.bytesSent - b.bytesReceived > window);
+      const quick = await stage.place(a, "/quick");
+      assert.equal(quick.at.connection, connection);
+      quick.at.connection.headers(quick.at.id, [[":status", "200"]]);
+      await quick.at.connection.data(quick.at.id, content, true);
+      assert.equal((await quick.response()).content.length, content.length);
+    },
+  );
+
+  scenario(
+    "leaves uploads that the origin does not read to their client, with more of them than its window has room for [CG-SEC-11, J07]",
+    { automatic: { window: false } },
+    async (stage) => {
+      const [a, b] = await stage.clients(2);
+      assert.ok(a && b);
+      const connection = await stage.share(a);
+      const up = await stage.place(a, "/up", { method: "POST", content: new Uint8Array(2 ** 18) });
+      assert.equal(up.at.connection, connection);
+      await connection.until("a full window", () =>
+        connection.bytesReceived >= 65_535 ? true : undefined,
+      );
+      const post = await stage.place(b, "/post", { method: "POST", content: "tiny" });
+      assert.equal(await post.at.content(), "tiny");
+      post.at.respond(204);
+      assert.equal((await post.response()).status, 204);
+      // What has no content is not concerned, and neither has its client more than the one connection.
+      assert.equal((await stage.place(b, "/get")).at.connection, connection);
+      const more = await stage.place(a, "/more", { method: "POST", content: "more" });
+      assert.equal(more.at.connection, connection);
+      assert.equal(stage.origin.connections.length, 2);
     },
   );
 

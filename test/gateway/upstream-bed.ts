@@ -50,7 +50,12 @@ export const client = (name: string): GatewayClient => ({ key: name, digest: `di
 
 /** A stream of the runtime's as far as an exchange looks at it. */
 class FakeStream extends EventEmitter {
+  id: number;
   readonly trailers: OutgoingHttpHeaders[] = [];
+  constructor(id: number) {
+    super();
+    this.id = id;
+  }
   resume(): this {
     return this;
   }
@@ -80,6 +85,8 @@ export class FakeLink implements OriginLink {
   leaving = false;
   /** The most streams that were open at a time. */
   most = 0;
+  /** Does more within the call that opens a stream, as runtimes do; what it throws comes out of it. */
+  during: ((id: number) => void) | undefined;
   #next = 1;
 
   constructor(target: OriginTarget, events: Http2ClientEvents) {
@@ -90,8 +97,9 @@ export class FakeLink implements OriginLink {
   request(fields: OutgoingHttpHeaders, _options: RequestStreamOptions): OpenedStream {
     if (this.leaving || this.over) throw new Http2CallError("NOT_OPEN", "leaving");
     if (fields[":path"] === "/unsendable") throw new Http2CallError("INVALID_FIELDS", "no");
-    const request = { id: this.#next, fields: { ...fields }, stream: new FakeStream() };
+    const request = { id: this.#next, fields: { ...fields }, stream: new FakeStream(this.#next) };
     this.#next += 2;
+    this.during?.(request.id);
     this.requests.push(request);
     this.open.set(request.id, request);
     this.most = Math.max(this.most, this.open.size);

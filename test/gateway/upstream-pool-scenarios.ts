@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "#test";
+import type { GatewayClient } from "../../src/gateway/types.ts";
+import { Http2CallError } from "../../src/http2/mod.ts";
 import {
   client,
   type FakeLink,
@@ -417,6 +419,7 @@ function states(): void {
     link(0).events.headersReceived(1, false);
     link(0).events.endReceived?.(1);
     link(0).goaway(0);
+    stream?.emit("response", { ":status": 200 });
     stream?.emit("end");
     assert.deepEqual([outcome.complete, outcome.ends], [true, 1]);
   });
@@ -465,7 +468,7 @@ function states(): void {
         default:
           again([A, B, C][random(3)] as typeof A, `/${round}`);
       }
-      while (bed.pool.queued.requests > 500) {
+      while (bed.pool.bounds.waiting.requests > 500) {
         await turn();
         for (const link of bed.links) for (const open of [...link.open.keys()]) link.respond(open);
       }
@@ -502,6 +505,123 @@ function states(): void {
     assert.deepEqual(pool.view().connections, []);
     assert.equal(restrictions.size, 0);
   });
+
+  test("a stream that the runtime has told otherwise is never taken for one that was not sent [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link, pool } = upstreamBed({ limits: { streamsPerConnection: 2 } });
+    const outcomes = ["/1", "/2", "/3"].map((path) => submit(A, path));
+    await turn();
+    assert.deepEqual(link(0).paths, ["/1", "/2"]);
+    // On the wire it has another number: one of the two, or of those that are to come.
+    link(0).sent(5);
+    assert.notEqual(pool.view().connections[0]?.state, "ACTIVE");
+    await turn();
+    assert.deepEqual(
+      outcomes.map(({ failed, stream }) => [failed?.type, stream?.sent]),
+      [
+        ["connection-lost", true],
+        ["connection-lost", true],
+        // It is on the connection that nobody doubts.
+        [undefined, false],
+      ],
+    );
+    assert.deepEqual(link(1).paths, ["/3"]);
+  });
+
+  test("nor is one that goes under another number within the call that opens it [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link } = upstreamBed();
+    const first = submit(A, "/1");
+    await turn();
+    link(0).during = (id) => link(0).sent(id + 2);
+    const second = submit(A, "/2");
+    assert.notEqual(second.stream, undefined);
+    await turn();
+    for (const { failed, stream, ends } of [first, second]) {
+      assert.deepEqual([failed?.type, stream?.sent, ends], ["connection-lost", true, 1]);
+    }
+  });
+
+  test("nor one of which the runtime says that it could not be opened, and that has left [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    for (const code of ["NOT_OPEN", "FULL", "INVALID_FIELDS"] as const) {
+      const { submit, link, links } = upstreamBed();
+      submit(A, "/1");
+      await turn();
+      link(0).during = (id) => {
+        link(0).sent(id);
+        throw new Http2CallError(code, "and yet it has gone");
+      };
+      const outcome = submit(A, "/2");
+      await turn();
+      assert.equal(outcome.declined?.because, "unreachable");
+      assert.deepEqual(
+        links.map(({ paths }) => paths),
+        [["/1"]],
+      );
+    }
+  });
+
+  test("nor one that the runtime lets go of while the connection goes on [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link } = upstreamBed();
+    const outcome = submit(A, "/1");
+    await turn();
+    link(0).open.get(1)?.stream.emit("close");
+    assert.deepEqual([outcome.failed?.type, outcome.stream?.sent], ["connection-lost", true]);
+    // What comes of it later concerns nobody.
+    link(0).sent(1);
+    await turn();
+    assert.equal(link(0).over, false);
+  });
+
+  test("nor one of which the runtime changes the number [C08, CG-FAIL-4, CG-MAP-4]", async () => {
+    const { submit, link } = upstreamBed();
+    const outcome = submit(A, "/1");
+    await turn();
+    const stream = link(0).open.get(1)?.stream;
+    assert.ok(stream !== undefined);
+    stream.id = 3;
+    link(0).lose();
+    assert.deepEqual([outcome.failed?.type, outcome.stream?.sent], ["connection-lost", true]);
+  });
+
+  for (const [until, wait] of [
+    [
+      "the runtime lets go of a stream that was over on the wire",
+      async (_bed: ReturnType<typeof upstreamBed>, over: () => void) => over(),
+    ],
+    ["a moment has passed", (bed: ReturnType<typeof upstreamBed>) => bed.pass(50)],
+  ] as const) {
+    test(`a connection that only the runtime takes for full is left alone until ${until}`, async () => {
+      const bed = upstreamBed({ limits: { connectionsPerKey: 1 } });
+      const first = bed.submit(A, "/1");
+      await turn();
+      const link = bed.link(0);
+      const { stream } = link.requests[0] as (typeof link.requests)[0];
+      link.sent(1);
+      link.events.headersReceived(1, true);
+      link.events.endReceived?.(1);
+      link.events.ended?.(1);
+      link.open.delete(1);
+      assert.equal(first.ends, 0);
+      let refusals = 0;
+      link.during = () => {
+        refusals++;
+        throw new Http2CallError("FULL", "it has not been read");
+      };
+      const outcomes = [bed.submit(B, "/2"), bed.submit(C, "/3")];
+      await turn();
+      // Asked once, it is not asked again; nobody is turned away.
+      assert.equal(refusals, 1);
+      assert.deepEqual(declinedAs(outcomes), [undefined, undefined]);
+      assert.equal(bed.pool.view().queue.requests, 2);
+      link.during = undefined;
+      await turn();
+      assert.deepEqual(link.paths, ["/1"]);
+      await wait(bed, () => stream.emit("close"));
+      await turn();
+      assert.deepEqual(link.paths, ["/1", "/2", "/3"]);
+      assert.equal(opened(outcomes), 2);
+      assert.equal(bed.links.length, 1);
+    });
+  }
 
   test("half the clients of an origin do not notice the loss of one of two connections [CG-FAIL-12]", async () => {
     const bed = upstreamBed({ limits: { streamsPerConnection: 2 } });
@@ -874,15 +994,78 @@ function shares(): void {
     );
     assert.deepEqual(declinedAs(big), [undefined, undefined, "queue-full"]);
     // What grows while it waits counts as well.
-    held.bytes = 500;
+    held.bytes = 600;
     await bed.pass(100);
-    assert.equal(bed.pool.view().queue.bytes, 1_000);
-    assert.equal(bed.submit(C, "/c", { buffered: () => 1 }).declined?.because, "queue-full");
+    assert.equal(bed.pool.view().queue.bytes, 1_200);
+    assert.equal(bed.submit(B, "/b", { buffered: () => 0 }).declined?.because, "queue-full");
+    held.bytes = 400;
+    await bed.pass(100);
+    assert.equal(bed.submit(C, "/c", { buffered: () => 900 }).declined?.because, "queue-full");
     const small = burst(bed, C, 9);
     assert.deepEqual(declinedAs(small), [...Array(8).fill(undefined), "queue-full"]);
     await bed.pass(3_100);
     assert.deepEqual(declinedAs(small), [...Array(8).fill("queue-timeout"), "queue-full"]);
     assert.deepEqual(bed.pool.view().queue, { requests: 0, bytes: 0, clients: 0 });
+  });
+
+  test("requests that wait for an origin that hangs give way to those for another [CG-S11]", async () => {
+    const hung = target("hung.example");
+    const bed = upstreamBed({
+      limits: { queuedRequests: 20 },
+      options: { open: () => ({ link: new Promise(() => {}), abort: () => {} }) },
+    });
+    const whose = [0, 1, 2, 3].map((index) => client(`c${index}`));
+    const first = Array.from({ length: 20 }, (_, index) =>
+      bed.submit(whose[index % 4] as GatewayClient, `/hung${index}`, { target: hung }),
+    );
+    const others = Array.from({ length: 10 }, (_, index) => bed.submit(A, `/good${index}`));
+    assert.deepEqual(declinedAs(others), Array(10).fill(undefined));
+    // Of each client the last that came, and in turns.
+    assert.deepEqual(
+      first.flatMap(({ declined }, at) => (declined === undefined ? [at] : [])),
+      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    );
+    // Now both origins have half.
+    assert.equal(bed.submit(A, "/good").declined?.because, "queue-full");
+    assert.equal(bed.submit(B, "/hung", { target: hung }).declined, undefined);
+    assert.deepEqual(bed.pool.view().queue, { requests: 20, bytes: 0, clients: 6 });
+  });
+
+  test("content that is held for one client gives way to another's [CG-S11, CG-FAIL-8]", async () => {
+    const bed = upstreamBed({ limits: { queuedBytes: 1_000 }, policy: "hold" });
+    bed.submit(A, "/a");
+    await turn();
+    const big = [1, 2, 3].map((index) => bed.submit(B, `/${index}`, { buffered: () => 300 }));
+    const empty = bed.submit(B, "/empty");
+    assert.equal(bed.submit(C, "/c1", { buffered: () => 400 }).declined, undefined);
+    assert.deepEqual(declinedAs([...big, empty]), [undefined, undefined, "queue-full", undefined]);
+    // Not so that it would have more than they.
+    assert.equal(bed.submit(C, "/c2", { buffered: () => 400 }).declined?.because, "queue-full");
+    assert.equal(bed.pool.view().queue.bytes, 1_000);
+  });
+
+  test("clients whose requests wait for the end of a LIMIT give way to one that waits for a stream, and get 429 [CG-S11, CG-S43]", async () => {
+    const bed = upstreamBed({
+      limits: { connectionsPerKey: 1, streamsPerConnection: 5, queuedRequests: 20 },
+    });
+    const limited = [0, 1, 2, 3].map((index) => client(`limited${index}`));
+    for (const who of limited) bed.submit(who, `/${who.key}`);
+    await turn();
+    const link = bed.link(0);
+    for (const who of limited) link.groupControl("LIMIT", link.groupOf(`/${who.key}`) as number, 1);
+    const waiting = limited.flatMap((who) => burst(bed, who, 5));
+    assert.equal(bed.pool.view().queue.requests, 20);
+    bed.submit(A, "/a1");
+    const a = bed.submit(A, "/a2");
+    await turn();
+    assert.equal(a.declined, undefined);
+    assert.deepEqual(
+      waiting.filter(({ declined }) => declined).map(({ declined }) => declined?.because),
+      ["limited"],
+    );
+    link.respond(link.idOf("/a1"));
+    await turn();
+    assert.notEqual(a.stream, undefined);
   });
 
   test("whoever leaves while waiting leaves nothing behind [J05]", async () => {
@@ -901,7 +1084,7 @@ function shares(): void {
   });
 
   test("one client's responses can hold no more than its share of memory [CG-SEC-11, J01]", async () => {
-    const bed = upstreamBed({ limits: { bytesPerGroup: 8 * 262_144 } });
+    const bed = upstreamBed({ limits: { bytesPerGroup: 8 * 131_072 } });
     const greedy = burst(bed, B, 20);
     await turn();
     assert.equal(opened(greedy), 8);
@@ -1021,6 +1204,11 @@ function reaching(): void {
       because: "unreachable",
       proxyError: "tls_certificate_error",
     });
+    const [unreachable] = bed.pool.view().unreachable;
+    assert.deepEqual(
+      [unreachable?.error, unreachable?.reason, unreachable?.attempts],
+      ["tls_certificate_error", "no", 1],
+    );
   });
 }
 

@@ -62,7 +62,9 @@ function negotiation(scenario: Scenario): void {
         const first = new Map(peer.settings[0]);
         assert.equal(first.get(settings.SHARED_CONNECTION), 1);
         assert.equal(first.get(settings.ENABLE_PUSH), 0);
-        assert.equal(first.get(settings.INITIAL_WINDOW_SIZE), 262_144);
+        // Bun gives back what waits to be read, up to as much again.
+        const window = "Bun" in globalThis ? 65_536 : 131_072;
+        assert.equal(first.get(settings.INITIAL_WINDOW_SIZE), window);
         assert.equal(first.has(settings.SHARED_CONNECTION_POLICY), false);
       },
     );
@@ -635,7 +637,7 @@ function ends(scenario: Scenario): void {
       for (const { id, stream } of [whole, cut, waiting]) {
         stream.on("close", () => order.push(`close ${id} ${bed.told.at(-1)}`));
       }
-      const content = "w".repeat(150_000);
+      const content = "w".repeat(60_000);
       bed.peer.requests[0]?.respond(200, [], content);
       bed.peer.headers(3, [[":status", "200"]]);
       await bed.peer.data(3, new Uint8Array(1000));

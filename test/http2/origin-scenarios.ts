@@ -393,4 +393,23 @@ function policies(scenario: Scenario): void {
       app.use(limitStreams({ over: 2, to: 1 }));
     },
   );
+
+  scenario(
+    "a group that has too many at a time after it had none is limited again [CG-ACT-3, CG-LIMIT-5]",
+    {},
+    async ({ connect, gets }) => {
+      const client = await connect();
+      const frame = "0000038b000000010200000000";
+      for (let burst = 1; burst <= 3; burst++) {
+        const paths = [1, 2, 3].map((count) => `/held/${burst}${count}`);
+        const ids = paths.map((path) => client.request({ path, fields: group(907) }));
+        for (const held of await Promise.all(paths.map(gets))) held.answer();
+        for (const id of ids) assert.equal((await client.response(id)).status, 200);
+        assert.deepEqual(await controls(client), Array(burst).fill(frame));
+      }
+    },
+    (app) => {
+      app.use(limitStreams({ over: 2, to: 1 }));
+    },
+  );
 }

@@ -29,6 +29,7 @@ export function servingScenarios(runtime: string): void {
     answers(scenario);
     ports(scenario);
     bounds(scenario);
+    malformed(scenario);
   });
 }
 
@@ -581,6 +582,56 @@ function bounds(scenario: Scenario): void {
         client.settings[0]?.find(([id]) => id === settings.MAX_CONCURRENT_STREAMS),
         [settings.MAX_CONCURRENT_STREAMS, 7],
       );
+    },
+  );
+}
+
+function malformed(scenario: Scenario): void {
+  const rows: Readonly<Record<string, readonly (readonly [name: string, value: string])[]>> = {
+    "a field of the connection": [["connection", "close"]],
+    "an upper-case name": [["X-Up", "1"]],
+    "two lengths": [
+      ["content-length", "3"],
+      ["content-length", "3"],
+    ],
+    "a length and no content": [["content-length", "3"]],
+    "NUL in a value": [["x", "a\0b"]],
+  };
+  for (const [what, fields] of Object.entries(rows)) {
+    scenario(
+      `resets a request that is malformed by ${what}, and no other of the connection (RFC 9113 §8.1.1) [CG-SEC-9]`,
+      {},
+      async ({ connect, gets, held }) => {
+        const client = await connect();
+        const id = client.request({ path: "/held/beside", fields: group(907) });
+        const beside = await gets("/held/beside");
+        const bad = client.request({ path: "/held/bad", fields: [...group(11), ...fields] });
+        assert.equal(await client.reset(bad), codes.PROTOCOL_ERROR);
+        beside.answer();
+        assert.equal((await client.response(id)).content, "answered");
+        assert.equal((await client.fetch({ path: "/group", fields: group(907) })).content, "907");
+        assert.equal(held.length, 1);
+        client.assertUntouched();
+      },
+    );
+  }
+
+  scenario(
+    "answers 431 where a header section is too large, and takes as many fields as fit",
+    { limits: { headerBytes: 20_000 } },
+    async ({ connect, held, gets }) => {
+      const client = await connect();
+      const many = (count: number) =>
+        Array.from({ length: count }, (_, n) => [`x-${n}`, "v".repeat(10)] as const);
+      const large = await client.fetch({ path: "/held/large", fields: many(440) });
+      assert.equal(large.status, 431);
+      const id = client.request({ path: "/held/many", fields: many(400) });
+      const found = await gets("/held/many");
+      assert.equal(found.request.headers.get("x-399"), "v".repeat(10));
+      found.answer();
+      assert.equal((await client.response(id)).status, 200);
+      assert.equal(held.length, 1);
+      client.assertUntouched();
     },
   );
 }

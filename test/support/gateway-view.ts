@@ -130,6 +130,7 @@ export function largeView(): GatewayView {
       unreachable: Array.from({ length: 12 }, (_, i) => ({
         origin: `https://gone-${i}.a-rather-long-name.internal.example:8443`,
         error: "connection_refused",
+        reason: "ECONNREFUSED",
         attempts: 7 + i,
         retryIn: 12_000,
       })),

@@ -136,12 +136,15 @@ function Alarms({ view }: { readonly view: GatewayView }) {
         <Notice tone="bad">
           <State tone="bad">{counted(unreachable.length, "origin")}</State> cannot be reached.
           <ul>
-            {unreachable.slice(0, MOST_UNREACHABLE).map(({ origin, error, attempts, retryIn }) => (
-              <li>
-                {safeText(origin, 120)} ({safeText(error, 60)}), {counted(attempts, "attempt")},
-                next in {duration(retryIn / 1_000)}
-              </li>
-            ))}
+            {unreachable
+              .slice(0, MOST_UNREACHABLE)
+              .map(({ origin, error, reason, attempts, retryIn }) => (
+                <li>
+                  {safeText(origin, 120)} ({safeText(error, 60)}
+                  {reason !== undefined && `: ${safeText(reason, 60)}`}),{" "}
+                  {counted(attempts, "attempt")}, next in {duration(retryIn / 1_000)}
+                </li>
+              ))}
             {unreachable.length > MOST_UNREACHABLE && (
               <li>and {count(unreachable.length - MOST_UNREACHABLE)} more</li>
             )}

@@ -5,9 +5,30 @@
  * @module
  */
 
+import type { OriginKey } from "../../client-group/mod.ts";
+import type { GatewayClient } from "../types.ts";
 import type { Fields } from "./fields.ts";
 
 const boundSchemes: ReadonlySet<string> = new Set(["negotiate", "ntlm"]);
+
+/**
+ * Who has to be alone where: the clients of one connection, each with the origin keys that it
+ * authenticates itself to by connection. A front's connection carries many clients, whom what one of
+ * them does is not to concern.
+ */
+export class BoundClients {
+  readonly #bound = new WeakMap<GatewayClient, Set<OriginKey>>();
+
+  add(client: GatewayClient, key: OriginKey): void {
+    const keys = this.#bound.get(client);
+    if (keys === undefined) this.#bound.set(client, new Set([key]));
+    else keys.add(key);
+  }
+
+  has(client: GatewayClient, key: OriginKey): boolean {
+    return this.#bound.get(client)?.has(key) === true;
+  }
+}
 
 /** Whether a request authenticates the connection that it is on. */
 export function authenticatesConnection(fields: Fields): boolean {

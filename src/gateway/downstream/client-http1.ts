@@ -12,12 +12,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { GatewayClient } from "../types.ts";
+import { malformed } from "./answers.ts";
+import { BoundClients } from "./authentication.ts";
 import type { Answer, ClientConnection, ClientSide } from "./client-side.ts";
 import type { ContentSource } from "./content.ts";
 import type { ExchangeContext } from "./context.ts";
 import { ClientExchange } from "./exchange.ts";
 import { type Fields, fieldsFromLines, linesOfFields } from "./fields.ts";
-import { http1Head } from "./request-head.ts";
+import { tellOfMalformed } from "./malformed-record.ts";
+import { http1Head, isProblem } from "./request-head.ts";
 
 /** A client that has sent more requests before the first was answered is not waited for. */
 const MOST_PIPELINED = 128;
@@ -51,7 +54,9 @@ export class Http1Clients {
       { maxHeaderSize: headerBytes, requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 },
       (request, response) => this.#take(request, response),
     );
-    server.on("checkContinue", (request, response) => this.#take(request, response));
+    for (const event of ["checkContinue", "checkExpectation"]) {
+      server.on(event, (request, response) => this.#take(request, response));
+    }
     server.on("connect", (_request, socket) => this.#refuse(socket as Socket, notImplemented));
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
       const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
@@ -84,32 +89,47 @@ export class Http1Clients {
     else client.take(request, response);
   }
 
-  /** Answers what is no request; where a response is under way, it ends with the connection. */
-  #refuse(socket: Socket, line: string): void {
+  #refuse(socket: Socket, refusal: Refusal): void {
     const client = this.#clients.get(socket);
-    if (client !== undefined && client.requestsInProgress === 0 && socket.writable) {
-      socket.end(`HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-    }
-    setTimeout(() => socket.destroy(), 0);
+    if (client === undefined) socket.destroy();
+    else client.refuse(refusal);
   }
 }
 
-const badRequest = "400 Bad Request";
-const headerTooLarge = "431 Request Header Fields Too Large";
-const notImplemented = "501 Not Implemented";
+/** What is said of octets that are no request, or no content of the one that has begun. */
+interface Refusal {
+  readonly line: string;
+  /** In place of the response to a request that they are to be the rest of. */
+  readonly answer: Answer;
+}
+
+const badRequest: Refusal = {
+  line: "400 Bad Request",
+  answer: malformed(400, "the content of the request is malformed"),
+};
+const headerTooLarge: Refusal = {
+  line: "431 Request Header Fields Too Large",
+  answer: malformed(431, "the trailers of the request are too large"),
+};
+const notImplemented: Refusal = {
+  line: "501 Not Implemented",
+  answer: malformed(501, "CONNECT is not carried"),
+};
 
 export class Http1Client implements ClientConnection {
   readonly id: string;
   readonly scheme: "https" | "http";
   readonly address: string | undefined;
   readonly client: GatewayClient;
-  readonly bound = new Set<string>();
+  readonly bound = new BoundClients();
   readonly context: ExchangeContext;
   readonly socket: Socket;
   /** In their order; the first has its turn. */
   readonly #sides: Http1Side[] = [];
   #requests = 0;
   #leaving = false;
+  /** Nothing that comes means anything any more; it is said once what came before is answered. */
+  #refusal: Refusal | undefined;
   #idleSince: number;
   /** Trailers that go out with the last chunk, on Bun. */
   trailerLines = "";
@@ -154,12 +174,49 @@ export class Http1Client implements ClientConnection {
   next(side: Http1Side): void {
     if (this.#sides[0] !== side) return;
     this.#sides.shift();
+    if (this.#refusal !== undefined) {
+      if (side.closes) this.part();
+      else if (this.#sides.length === 0) this.#partWith(this.#refusal);
+      else this.#sides[0]?.begin();
+      return;
+    }
     if (side.closes || (this.#leaving && this.#sides.length === 0)) {
       this.socket.destroySoon();
       return;
     }
     this.#idleSince = this.context.clock.now();
     this.#sides[0]?.begin();
+  }
+
+  /**
+   * What comes is not HTTP: the rest of the last request, or behind it. That is said in the place of a
+   * response that has not begun, after those to the requests before; and the connection ends with it.
+   */
+  refuse(refusal: Refusal): void {
+    if (this.#refusal !== undefined) return;
+    this.#refusal = refusal;
+    const last = this.#sides.at(-1);
+    if (last === undefined) this.#partWith(refusal);
+    else last.refuse(refusal.answer);
+  }
+
+  /** In place of a response to something that never became a request. */
+  #partWith(refusal: Refusal): void {
+    if (this.socket.destroyed) return;
+    tellOfMalformed(this.context.observer, "http/1.1", refusal.answer);
+    this.part(textOfRefusal(refusal));
+  }
+
+  /** Ends it, and reads and leaves what still comes for a while, lest that costs the client the answer. */
+  part(last = ""): void {
+    const { socket } = this;
+    if (socket.destroyed) return;
+    socket.end(last);
+    socket.resume();
+    socket.once(
+      "close",
+      this.context.clock.after(PARTING_TIME, () => socket.destroy()),
+    );
   }
 
   /** Ends it where no request has come for long. */
@@ -182,6 +239,9 @@ export class Http1Client implements ClientConnection {
   destroy(): void {
     this.socket.destroy();
   }
+
+  /** The connection ends with such a request. */
+  countReset(): void {}
 
   /** The connection has ended. */
   over(): void {
@@ -221,6 +281,10 @@ class Http1Side implements ClientSide {
   #chunked = false;
   #hasWritten = false;
   #waiting = false;
+  /** Takes the place of the response. */
+  #refusal: Answer | undefined;
+  /** Whether the rest of the request is waited for, so that the next one can be read. */
+  #discarding = false;
 
   constructor(client: Http1Client, request: IncomingMessage, response: ServerResponse) {
     this.#client = client;
@@ -244,14 +308,30 @@ class Http1Side implements ClientSide {
   /** It is this request's turn. */
   begin(): void {
     const client = this.#client;
+    if (this.#refusal !== undefined) {
+      const { method } = this.#request;
+      tellOfMalformed(client.context.observer, this.version, this.#refusal, method);
+      this.answer(this.#refusal);
+      return;
+    }
     const { method = "", url = "", httpVersionMajor, httpVersionMinor, rawHeaders } = this.#request;
     const head = http1Head(
       { method, target: url, major: httpVersionMajor, minor: httpVersionMinor, lines: rawHeaders },
       this.#fields,
       client.scheme,
     );
-    this.exchange = ClientExchange.take(client.context, client, this, head);
+    if (isProblem(head) && head.closes) this.closes = true;
+    this.exchange = ClientExchange.take(client.context, client, this, head, method);
     this.exchange?.start();
+  }
+
+  /** The rest of it is not HTTP; where there is no rest, what comes behind it. */
+  refuse(answer: Answer): void {
+    if (this.content === undefined || this.#request.complete) return;
+    this.closes = true;
+    this.#refusal = answer;
+    if (this.#discarding) this.#client.next(this);
+    else this.exchange?.malformed(answer);
   }
 
   inform(status: number, fields: Fields): void {
@@ -319,6 +399,12 @@ class Http1Side implements ClientSide {
 
   answer({ status, fields, body }: Answer): void {
     if (!this.#open) return;
+    if (this.#refusal !== undefined) {
+      // Bun ends the connection of such a response at once, and loses it where more comes.
+      const lines = textOf([...(linesOfFields(fields) ?? []), "connection", "close"]);
+      this.#client.part(`HTTP/1.1 ${status} \r\n${lines}\r\n${body}`);
+      return;
+    }
     // Whether content comes that nobody has asked for, nobody knows.
     if (this.#expects && !this.#request.complete) this.closes = true;
     this.#head(status, linesOfFields(fields) ?? []);
@@ -379,6 +465,7 @@ class Http1Side implements ClientSide {
     const request = this.#request;
     const { socket, context } = this.#client;
     let left = MOST_DISCARDED;
+    this.#discarding = true;
     const timer = context.clock.after(PARTING_TIME, () => socket.destroy());
     socket.once("close", timer);
     request.on("data", (chunk: Uint8Array) => {
@@ -391,6 +478,10 @@ class Http1Side implements ClientSide {
     });
     request.resume();
   }
+}
+
+function textOfRefusal({ line }: Refusal): string {
+  return `HTTP/1.1 ${line}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
 }
 
 function textOf(lines: readonly string[]): string {

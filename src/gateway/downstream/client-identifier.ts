@@ -10,6 +10,7 @@ import { type JWTVerifyGetKey, jwtVerify } from "jose";
 import { toHex, utf8 } from "../../bytes.ts";
 import { asymmetricAlgorithms, keyResolver } from "../../moq-lb/jwt-keys.ts";
 import type { ClientRule } from "../config.ts";
+import { LONGEST_NAME, soleName } from "../sole-name.ts";
 import type { Fields } from "./fields.ts";
 
 /** What a request shows of its client. */
@@ -23,8 +24,6 @@ export interface Identity {
 /** Identities by request: at once where that is possible. */
 export type Identify = (fields: Fields) => Identity | undefined | PromiseLike<Identity | undefined>;
 
-/** Longer names are nobody's. */
-const longestName = 1_024;
 const longestToken = 8_192;
 
 /** How long what was found out of a token is believed, in milliseconds. */
@@ -51,17 +50,12 @@ export function clientIdentifier(rule: ClientRule, now: () => number = Date.now)
   }
 }
 
-/**
- * By a field that a front has set, and that clients cannot reach. Lines are joined by commas, so that
- * a value with one may be two lines: whoever wrote which, a client could then choose its name.
- */
+/** By a field that a front has set, and that clients cannot reach. */
 function byHeader(field: string): Identify {
   return (fields) => {
     const value = fields[field];
-    if (value === undefined) return undefined;
-    const name = String(value);
-    if (name === "" || name.length > longestName || name.includes(",")) return undefined;
-    return { key: `header:${name}`, name };
+    const name = value === undefined ? undefined : soleName(String(value));
+    return name === undefined ? undefined : { key: `header:${name}`, name };
   };
 }
 
@@ -112,7 +106,7 @@ async function verified(
     });
     const { sub, iss = "", exp = Number.POSITIVE_INFINITY } = payload;
     const until = Math.min(at + memoryTime, exp * 1_000);
-    if (typeof sub !== "string" || sub === "" || sub.length > longestName) {
+    if (typeof sub !== "string" || sub === "" || sub.length > LONGEST_NAME) {
       return { identity: undefined, until };
     }
     return { identity: { key: `sub:${JSON.stringify([iss, sub])}`, name: sub }, until };

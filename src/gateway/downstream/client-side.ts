@@ -5,6 +5,7 @@
  */
 
 import type { GatewayClient } from "../types.ts";
+import type { BoundClients } from "./authentication.ts";
 import type { ContentSource } from "./content.ts";
 import type { Fields } from "./fields.ts";
 
@@ -30,11 +31,21 @@ export interface ClientSide {
    *
    * @param sensitive names of fields that go out as never-indexed literals
    * @param content whether any may follow
+   * @param trailers whether any may follow that
    * @returns false where it cannot be said in the client's version
    */
-  respond(status: number, fields: Fields, sensitive: readonly string[], content: boolean): boolean;
-  /** @returns false where the client should be waited for: `drained` tells when it was */
-  write(chunk: Uint8Array): boolean;
+  respond(
+    status: number,
+    fields: Fields,
+    sensitive: readonly string[],
+    content: boolean,
+    trailers: boolean,
+  ): boolean;
+  /**
+   * @param last whether it is known that nothing follows; `finish` comes all the same
+   * @returns false where the client should be waited for: `drained` tells when it was
+   */
+  write(chunk: Uint8Array, last: boolean): boolean;
   /** The response is whole. */
   finish(trailers: Fields | undefined): void;
   /** Answers in place of the origin. Nothing but interim responses went before. */
@@ -52,6 +63,11 @@ export interface ClientSideListener {
   drained(): void;
   /** The client has reset its stream, or its connection has ended (B08). */
   gone(): void;
+  /**
+   * The content of the request, or its framing, is not what it says (RFC 9112 §7.1): the origin hears of
+   * a reset, and the client gets `answer` unless a response has begun.
+   */
+  malformed(answer: Answer): void;
 }
 
 /** What an exchange needs of the connection that its request came on. */
@@ -62,6 +78,11 @@ export interface ClientConnection {
   readonly address: string | undefined;
   /** The client group of requests that name no other. */
   readonly client: GatewayClient;
-  /** Origin keys for which it has to be alone, since it authenticates itself there (CG-KEY-9). */
-  readonly bound: Set<string>;
+  /** Clients of it that have to be alone, since they authenticate themselves by connection (CG-KEY-9). */
+  readonly bound: BoundClients;
+  /**
+   * What its client has sent has ended a request that an origin had: it costs the client no more than a
+   * reset (CVE-2025-8671), and counts as one.
+   */
+  countReset(): void;
 }

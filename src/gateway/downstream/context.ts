@@ -41,6 +41,7 @@ export type DownstreamLimits = Readonly<
       | "clientConnections"
       | "streamsPerClientConnection"
       | "requestsPerClientConnection"
+      | "framesPerClientConnection"
       | "clientIdleTime"
       | "clientHeaderTime"
     >,
@@ -52,6 +53,8 @@ export type DownstreamLimits = Readonly<
 export interface ExchangeRules {
   readonly limits: DownstreamLimits;
   readonly identify: Identify;
+  /** The field that names clients, where one does: in trailers it would be the client's own word. */
+  readonly clientField: string | undefined;
   /** `undefined` where no origin is meant by it. */
   readonly route: (request: Routed) => OriginTarget | undefined;
   readonly retries: number;

@@ -7,6 +7,7 @@
 import { createServer, type Http2Server } from "node:http2";
 import type { Socket } from "node:net";
 import { type CodePoints, defaultCodePoints } from "../../client-group/mod.ts";
+import { mostFieldLines } from "../../http2/mod.ts";
 import { type Clock, systemClock } from "../../session/clock.ts";
 import type { ClientRule, ListenConfig } from "../config.ts";
 import type { ClientsView } from "../view.ts";
@@ -15,7 +16,13 @@ import { Http2Client } from "./client-http2.ts";
 import { clientIdentifier } from "./client-identifier.ts";
 import { ClientRegistry, type ClientRegistryOptions } from "./client-registry.ts";
 import { ReplayBudget } from "./content.ts";
-import type { DownstreamObserver, ExchangeContext, ExchangeRules, Upstream } from "./context.ts";
+import type {
+  DownstreamLimits,
+  DownstreamObserver,
+  ExchangeContext,
+  ExchangeRules,
+  Upstream,
+} from "./context.ts";
 import { type Listener, openListener } from "./listener.ts";
 
 /** What a reload may change, for requests from then on. */
@@ -54,7 +61,8 @@ export class Downstream {
   readonly #wallClock: () => number;
   readonly #onError: (error: Error) => void;
   readonly #listeners = new Set<Listener>();
-  readonly #sockets = new Map<Socket, string>();
+  /** All that were admitted, be they in their handshake. */
+  readonly #sockets = new Set<Socket>();
   readonly #perAddress = new Map<string, number>();
   readonly #clients = new Set<Client>();
   readonly #exchanges = new Set<{ check(now: number): void }>();
@@ -85,7 +93,7 @@ export class Downstream {
       exchanges: this.#exchanges,
     };
     this.#http1 = new Http1Clients(this.#context);
-    this.#http2 = this.#http2Server();
+    this.#http2 = http2Server(this.#context.rules.limits);
     this.#stopSweeping = this.#sweepLater();
   }
 
@@ -121,13 +129,21 @@ export class Downstream {
     return open;
   }
 
-  /** Other settings, for requests and connections from now on. None that is open ends for it. */
-  update(settings: DownstreamSettings): void {
+  /**
+   * Other settings, for requests and connections from the call of what is returned; none that is open
+   * ends for it.
+   *
+   * @throws {ConfigurationError} keys that can verify nothing
+   */
+  prepare(settings: DownstreamSettings): () => void {
     const rules = this.#rulesFrom(settings);
-    this.#context.rules = rules;
-    this.#context.budget.most = rules.limits.replayBytesInAll;
-    this.#http1 = new Http1Clients(this.#context);
-    this.#http2 = this.#http2Server();
+    const http2 = http2Server(rules.limits);
+    return () => {
+      this.#context.rules = rules;
+      this.#context.budget.most = rules.limits.replayBytesInAll;
+      this.#http1 = new Http1Clients(this.#context);
+      this.#http2 = http2;
+    };
   }
 
   view(): ClientsView {
@@ -169,26 +185,12 @@ export class Downstream {
     return {
       limits,
       identify: clientIdentifier(client, this.#wallClock),
+      clientField: client.by === "header" ? client.name.toLowerCase() : undefined,
       route,
       retries,
       earlyData,
       forwarded,
     };
-  }
-
-  #http2Server(): Http2Server {
-    const { streamsPerClientConnection, headerBytes } = this.#context.rules.limits;
-    // What windows and buffers of all streams may hold. By default node:http2 refuses streams with
-    // ENHANCE_YOUR_CALM from 10 MB on, which the clients of a slow line have done nothing for.
-    const megabytes = Math.ceil((streamsPerClientConnection * 2 * STREAM_WINDOW) / 1_000_000);
-    return createServer({
-      maxSessionMemory: Math.max(16, 2 * megabytes),
-      settings: {
-        maxConcurrentStreams: streamsPerClientConnection,
-        maxHeaderListSize: headerBytes,
-        initialWindowSize: STREAM_WINDOW,
-      },
-    });
   }
 
   #admit(socket: Socket): boolean {
@@ -203,8 +205,7 @@ export class Downstream {
       socket.destroy();
       return false;
     }
-    socket.setNoDelay(true);
-    this.#sockets.set(socket, address);
+    this.#sockets.add(socket);
     this.#perAddress.set(address, ofAddress + 1);
     socket.once("close", () => {
       this.#sockets.delete(socket);
@@ -227,8 +228,10 @@ export class Downstream {
       socket.destroy();
       return;
     }
+    socket.on("error", () => {});
+    socket.setNoDelay(true);
     const id = crypto.randomUUID();
-    const address = this.#sockets.get(socket) || undefined;
+    const address = socket.remoteAddress;
     let client: Client | undefined;
     const closed = () => {
       if (client === undefined) return;
@@ -266,11 +269,27 @@ export class Downstream {
 
   #destroyAll(): void {
     for (const client of [...this.#clients]) client.destroy();
-    for (const socket of [...this.#sockets.keys()]) socket.destroy();
+    for (const socket of [...this.#sockets]) socket.destroy();
   }
 
   #tellIfEmpty(): void {
     if (!this.#draining || this.#sockets.size > 0) return;
     for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
+}
+
+function http2Server(limits: DownstreamLimits): Http2Server {
+  const { streamsPerClientConnection, headerBytes } = limits;
+  // What windows and buffers of all streams may hold. By default node:http2 refuses streams with
+  // ENHANCE_YOUR_CALM from 10 MB on, which the clients of a slow line have done nothing for.
+  const megabytes = Math.ceil((streamsPerClientConnection * 2 * STREAM_WINDOW) / 1_000_000);
+  return createServer({
+    maxSessionMemory: Math.max(16, 2 * megabytes),
+    maxHeaderListPairs: mostFieldLines(headerBytes),
+    settings: {
+      maxConcurrentStreams: streamsPerClientConnection,
+      maxHeaderListSize: headerBytes,
+      initialWindowSize: STREAM_WINDOW,
+    },
+  });
 }

@@ -56,13 +56,23 @@ import {
   timesPassed,
   trailerFields,
 } from "./fields.ts";
+import { errorIn, tellOfMalformed } from "./malformed-record.ts";
+import { answerAtLastHop, lowerMaxForwards } from "./max-forwards.ts";
 import { contentLengthOf, type HeadProblem, isProblem } from "./request-head.ts";
 
 /** A request that has come by here so often goes in circles. */
 const MOST_PASSES = 4;
 
+/**
+ * Interim responses of one request, and octets of their fields, that are passed on. They are not held
+ * back for a client that reads slowly, so that this is what they may come to in memory.
+ */
+const MOST_INTERIM = 1_000;
+const MOST_INTERIM_OCTETS = 262_144;
+
 const CANCEL = Number(http2ErrorCodes.CANCEL);
 const INTERNAL_ERROR = Number(http2ErrorCodes.INTERNAL_ERROR);
+const ENHANCE_YOUR_CALM = Number(http2ErrorCodes.ENHANCE_YOUR_CALM);
 const PROTOCOL_ERROR = Number(http2ErrorCodes.PROTOCOL_ERROR);
 
 /** Whom an exchange waits for, for its time to be up. */
@@ -86,12 +96,14 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   #fresh = false;
   #retries = 0;
   #attempts = 0;
-  /** A header section of a response came for this attempt, be it an interim one (CG-A17). */
-  #answered = false;
   #status: number | undefined;
+  #interim = 0;
+  #interimOctets = 0;
   /** Octets of content that the response says it has. */
   #announced: number | undefined;
   #passed = 0;
+  /** The client's side was given the last of the response. */
+  #lastGiven = false;
   #trailers: Fields | undefined;
   #clientStalls = false;
   #error: string | undefined;
@@ -120,6 +132,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   /**
    * Takes a request, and answers one that cannot be passed on.
    *
+   * @param method as it came
    * @returns nothing for the latter: it is over
    */
   static take(
@@ -127,9 +140,12 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     connection: ClientConnection,
     side: ClientSide,
     head: RequestHead | HeadProblem,
+    method: string,
   ): ClientExchange | undefined {
     if (isProblem(head)) {
-      side.answer(malformed(head.status, head.reason));
+      const answer = malformed(head.status, head.reason);
+      tellOfMalformed(context.observer, side.version, answer, method);
+      side.answer(answer);
       return undefined;
     }
     return new ClientExchange(context, connection, side, head);
@@ -138,6 +154,11 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   /** Sends it on its way. Everything may have happened before this returns. */
   start(): void {
     const { fields, method } = this.#head;
+    const own = answerAtLastHop(this.#head);
+    if (own !== undefined) {
+      this.#answer(own);
+      return;
+    }
     if (timesPassed(fields.via) >= MOST_PASSES) {
       this.#answer(looping);
       return;
@@ -154,7 +175,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
         most: this.#rules.limits.replayBytes,
         length: contentLengthOf(fields),
         moved: () => this.#moved(),
-        mismatched: () => this.#malformed(),
+        mismatched: () => this.malformed(malformedContent),
         ending: () => this.#contentEnds(),
       });
     }
@@ -178,22 +199,27 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
   opened(stream: UpstreamStream): void {
     this.#stream = stream;
     this.#state = "sent";
-    this.#answered = false;
     this.#moved();
     this.#content?.sendTo(stream.content);
   }
 
   informational(status: number, fields: IncomingHttpHeaders): void {
     if (this.#state === "over") return;
-    this.#answered = true;
     this.#moved();
+    const out = responseFields(fields as Fields);
+    this.#interim++;
+    this.#interimOctets += octetsOf(out);
+    if (this.#interim > MOST_INTERIM || this.#interimOctets > MOST_INTERIM_OCTETS) {
+      this.#cancelUpstream(ENHANCE_YOUR_CALM);
+      this.#answer(unusableResponse);
+      return;
+    }
     // 101 has no meaning in HTTP/2, and would be one in HTTP/1.1 (RFC 9113 §8.6).
-    if (status !== 101) this.#side.inform(status, responseFields(fields as Fields));
+    if (status !== 101) this.#side.inform(status, out);
   }
 
   response(status: number, fields: IncomingHttpHeaders, neverIndexed: readonly string[]): void {
     if (this.#state === "over") return;
-    this.#answered = true;
     this.#moved();
     if (this.#sendsElsewhere(status, fields as Fields)) return;
     this.#content?.letGo();
@@ -202,7 +228,9 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     this.#announced = content ? contentLengthOf(fields as Fields) : 0;
     this.#status = status;
     this.#state = "responding";
-    if (!this.#side.respond(status, out, sensitiveOf(out, neverIndexed), content)) {
+    const sensitive = sensitiveOf(out, neverIndexed);
+    const trailers = this.#stream?.wholeContent === undefined;
+    if (!this.#side.respond(status, out, sensitive, content, trailers)) {
       this.#state = "sent";
       this.#cancelUpstream(PROTOCOL_ERROR);
       this.#answer(unusableResponse);
@@ -236,9 +264,9 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       {
         method: this.#head.method,
         // What was read and is not kept could not be sent again, be it that nothing of it had gone out.
-        sent: (stream?.sent ?? false) || !replayable,
+        sent: (stream?.sent ?? true) || !replayable,
         replayable,
-        responseReceived: this.#answered,
+        responseReceived: stream?.responseReceived ?? false,
         responseForwarded: this.#state === "responding",
         retries: this.#retries,
       },
@@ -261,9 +289,22 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
 
   gone(): void {
     if (this.#state === "over") return;
+    if (this.#lastGiven) {
+      // It has all of it: the stream may be over before the origin's is.
+      this.complete();
+      return;
+    }
     this.#error ??= "client_gone";
     this.#cancelUpstream(CANCEL);
     this.#end();
+  }
+
+  malformed(answer: Answer): void {
+    if (this.#state === "over") return;
+    this.#cancelUpstream(PROTOCOL_ERROR);
+    if (this.#state === "responding") this.#break("http_request_error", PROTOCOL_ERROR);
+    else this.#answer(answer);
+    this.#connection.countReset();
   }
 
   /** Time has passed: ends what has waited for too long. */
@@ -313,8 +354,8 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       return;
     }
     this.#target = target;
-    if (authenticatesConnection(fields)) this.#connection.bound.add(target.key);
-    this.#private = this.#connection.bound.has(target.key);
+    if (authenticatesConnection(fields)) this.#connection.bound.add(client, target.key);
+    this.#private = this.#connection.bound.has(client, target.key);
     this.#submit();
   }
 
@@ -326,6 +367,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       address,
       scheme,
     });
+    lowerMaxForwards(fields, this.#head);
     const content = this.#content;
     const request: UpstreamRequest = {
       client,
@@ -363,10 +405,10 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
    * that nobody shares (CG-S61).
    */
   #sendsElsewhere(status: number, fields: Fields): boolean {
-    const { target } = this.#placed();
+    const { client, target } = this.#placed();
     const misplaced = status === 421 && !this.#fresh;
     const bound = !this.#private && asksToAuthenticateConnection(status, fields);
-    if (bound) this.#connection.bound.add(target.key);
+    if (bound) this.#connection.bound.add(client, target.key);
     if (!(misplaced || bound) || this.#content?.replayable === false) return false;
     this.#fresh ||= misplaced;
     this.#private ||= bound;
@@ -397,7 +439,7 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
         this.#reset(Number(resetCode(decision.outcome, "h2")));
         return;
       case "answer":
-        this.#answer(decision.status === 429 ? blocked(decision.retryAfter) : connectionTerminated);
+        this.#answer(answerTo(decision));
     }
   }
 
@@ -412,18 +454,13 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
     this.#answer(resetAnswer(name), name);
   }
 
-  /** The client's content is not as long as it says. */
-  #malformed(): void {
-    if (this.#state === "over") return;
-    this.#cancelUpstream(PROTOCOL_ERROR);
-    if (this.#state === "responding") this.#break("http_request_error", PROTOCOL_ERROR);
-    else this.#answer(malformedContent);
-  }
-
   #contentEnds(): void {
-    const trailers = this.#side.trailers;
-    if (trailers !== undefined)
-      this.#stream?.setTrailers(trailerFields(trailers) as OutgoingHttpHeaders);
+    const { trailers } = this.#side;
+    if (trailers === undefined) return;
+    const out = trailerFields(trailers);
+    const { clientField } = this.#rules;
+    if (clientField !== undefined) delete out[clientField];
+    this.#stream?.setTrailers(out as OutgoingHttpHeaders);
   }
 
   #pass(chunk: Uint8Array): void {
@@ -435,7 +472,10 @@ export class ClientExchange implements ExchangeHandlers, ClientSideListener {
       return;
     }
     this.#moved();
-    if (this.#side.write(chunk)) return;
+    this.#lastGiven =
+      this.#passed === this.#stream?.wholeContent &&
+      this.#passed === (this.#announced ?? this.#passed);
+    if (this.#side.write(chunk, this.#lastGiven)) return;
     this.#clientStalls = true;
     this.#stream?.body.pause();
   }
@@ -505,7 +545,13 @@ function relayable(code: number): number {
   return known ? code : INTERNAL_ERROR;
 }
 
-/** The Proxy-Status error of an answer, for the log. */
-function errorIn({ fields }: Answer): string | undefined {
-  return /error=([a-z_]+)/.exec(String(fields["proxy-status"]))?.[1];
+function octetsOf(fields: Fields): number {
+  let octets = 0;
+  for (const name of Object.keys(fields)) octets += name.length + String(fields[name]).length;
+  return octets;
+}
+
+function answerTo(decision: Extract<RetryDecision, { readonly do: "answer" }>): Answer {
+  if (decision.status === 429) return blocked(decision.retryAfter);
+  return decision.proxyError === "http_protocol_error" ? unusableResponse : connectionTerminated;
 }

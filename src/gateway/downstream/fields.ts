@@ -248,9 +248,9 @@ function addForwarded(out: Fields, head: RequestHead, forwarded: ForwardedFor): 
   }
   if (form === "x-forwarded" || form === "both") {
     out["x-forwarded-for"] = appended(out["x-forwarded-for"], address ?? "unknown");
-    // Of several hops, the first knows what the client asked for.
-    out["x-forwarded-host"] ??= head.authority;
-    out["x-forwarded-proto"] ??= scheme;
+    // Unlike a list, they do not tell who says so, and origins believe them: what came is anybody's word.
+    out["x-forwarded-host"] = head.authority;
+    out["x-forwarded-proto"] = scheme;
   }
 }
 

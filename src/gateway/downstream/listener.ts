@@ -26,6 +26,14 @@ export interface Listener {
   readonly cleartext: boolean;
   /** Shows another certificate to connections from now on. */
   reload(certificate: CertificatePair): void;
+  /** Takes no connection for the time being; those that are open stay. */
+  pause(): void;
+  /**
+   * Takes connections again after {@link pause}.
+   *
+   * @throws what listening fails with
+   */
+  resume(): Promise<void>;
   /** Takes no connection any more; those that are open stay. */
   stop(): void;
   /** As {@link stop}, and gives those that are open up in order, or after `time` milliseconds at once. */
@@ -47,13 +55,7 @@ export async function openListener(options: ListenerOptions): Promise<Omit<Liste
   const { spec, onError } = options;
   const { hostname, cleartext } = spec;
   const server = cleartext ? cleartextServer(options) : tlsServer(options);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(spec.port, hostname, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
+  await listen(server, spec.port, hostname);
   server.on("error", onError);
   const { port } = server.address() as AddressInfo;
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
@@ -65,8 +67,27 @@ export async function openListener(options: ListenerOptions): Promise<Omit<Liste
     reload({ certificate, key }) {
       if (!cleartext) (server as TlsServer).setSecureContext({ cert: certificate, key });
     },
+    pause: () => void server.close(),
+    async resume() {
+      server.off("error", onError);
+      try {
+        await listen(server, port, hostname);
+      } finally {
+        server.on("error", onError);
+      }
+    },
     stop: () => void server.close(),
   };
+}
+
+function listen(server: Server, port: number, hostname: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, hostname, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
 }
 
 function tlsServer({ spec, setupTime, admit, take }: ListenerOptions): Server {
@@ -80,10 +101,11 @@ function tlsServer({ spec, setupTime, admit, take }: ListenerOptions): Server {
       handshakeTimeout: setupTime,
     },
     (socket: TLSSocket) => {
-      if (!admit(socket)) return;
       take(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1", "https");
     },
   );
+  // Before its handshake, which costs the most of all: what is not through counts too.
+  server.on("connection", (socket: Socket) => void admit(socket));
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   return server;
 }

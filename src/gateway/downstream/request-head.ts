@@ -9,8 +9,10 @@ import type { Fields, Protocol, RequestHead } from "./fields.ts";
 
 /** Why a request is answered here: a status, and for logs a few words that repeat nothing of it. */
 export interface HeadProblem {
-  readonly status: 400 | 421 | 501 | 505;
+  readonly status: 400 | 417 | 421 | 501 | 505;
   readonly reason: string;
+  /** Whether where the request ends is in doubt, so that nothing behind it can be read (RFC 9112 §6). */
+  readonly closes?: true;
 }
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -77,17 +79,27 @@ export function http1Head(
   if (hosts > 1) return { status: 400, reason: "more than one Host" };
   if (hosts === 0) return { status: 400, reason: "no Host" };
   if (countOf(lines, "content-length") > 1) {
-    return { status: 400, reason: "more than one Content-Length" };
+    return { status: 400, reason: "more than one Content-Length", closes: true };
   }
   const coding = fields["transfer-encoding"];
   if (coding !== undefined) {
-    if (protocol === "1.0") return { status: 400, reason: "a transfer coding in HTTP/1.0" };
-    if (String(coding).toLowerCase() !== "chunked") {
-      return { status: 501, reason: "a transfer coding other than chunked" };
+    if (protocol === "1.0") {
+      return { status: 400, reason: "a transfer coding in HTTP/1.0", closes: true };
+    }
+    const codings = String(coding).toLowerCase();
+    // Where it ends cannot be known (RFC 9112 §6.3).
+    if (!/(^|[,\s])chunked\s*$/.test(codings)) {
+      return { status: 400, reason: "a transfer coding that is not chunked at last", closes: true };
+    }
+    if (codings !== "chunked") {
+      return { status: 501, reason: "a transfer coding besides chunked", closes: true };
     }
     if (fields["content-length"] !== undefined) {
-      return { status: 400, reason: "both Content-Length and Transfer-Encoding" };
+      return { status: 400, reason: "both Content-Length and Transfer-Encoding", closes: true };
     }
+  }
+  if (fields.expect !== undefined && !/^100-continue$/i.test(String(fields.expect))) {
+    return { status: 417, reason: "an expectation other than 100-continue" };
   }
   // Other upgrades are offers, which may be passed over (RFC 9110 §7.8).
   if (/(^|,)\s*websocket\s*(,|$)/i.test(String(fields.upgrade ?? ""))) {

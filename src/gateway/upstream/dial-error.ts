@@ -13,17 +13,22 @@ export interface DialFailure {
   readonly proxyError: ProxyError;
   /** Whether it may be over in a moment, as when an origin starts anew. */
   readonly passing: boolean;
+  /** More of it, for operators: a code of the system or of TLS, or words of the gateway's own. */
+  readonly reason?: string | undefined;
 }
 
 export class DialError extends Error implements DialFailure {
   readonly proxyError: ProxyError;
   readonly passing: boolean;
+  readonly reason: string | undefined;
 
   constructor(proxyError: ProxyError, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "DialError";
     this.proxyError = proxyError;
     this.passing = passingErrors.has(proxyError);
+    // Words of others may repeat what the peer has in its certificate; a code does not.
+    this.reason = options?.cause === undefined ? message : codeOf(options.cause);
   }
 }
 
@@ -61,6 +66,11 @@ export function dialError(error: unknown, tls: boolean): DialError {
     (certificateErrors.test(`${code} ${message}`) ? "tls_certificate_error" : undefined) ??
     (tls ? "tls_protocol_error" : "destination_unavailable");
   return new DialError(proxyError, message, { cause: error });
+}
+
+function codeOf(error: unknown): string | undefined {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return typeof code === "string" && /^\w{1,60}$/.test(code) ? code : undefined;
 }
 
 function described(error: unknown): { code: string; message: string } {

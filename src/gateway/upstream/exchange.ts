@@ -18,9 +18,11 @@ import type {
 } from "../types.ts";
 
 const CANCEL = Number(errorCodes.CANCEL);
+const PROTOCOL_ERROR = Number(errorCodes.PROTOCOL_ERROR);
 
 const connectionLost: StreamEnd = { type: "connection-lost" };
 const unprocessed: StreamEnd = { type: "unprocessed" };
+const malformed: StreamEnd = { type: "malformed" };
 
 /** The connection that a request is on, as the request needs it. */
 export interface ExchangeConnection {
@@ -46,13 +48,24 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   #stream: ClientHttp2Stream | undefined;
   #over = false;
   #completed = false;
-  #endsWithHeaders = false;
+  /** Header sections of the response that were on the wire, and that the runtime has given out. */
+  #sections = 0;
+  #given = 0;
+  /** Which of them has ended the stream; none where content did. */
+  #endingSection: number | undefined;
   #resetCode: number | undefined;
+  /** Whether the runtime has given the final response out. */
+  #responded = false;
+  /** Whether what came on the stream is no response. */
+  #malformed = false;
   #trailers: OutgoingHttpHeaders = {};
   id = 0;
   identifier: number | undefined;
+  /** Whether its HEADERS might have gone: false only where it is known that they have not (C08). */
   sent = false;
   responseReceived = false;
+  /** Octets of the response's DATA that were on the wire, padding included. */
+  octetsReceived = 0;
   /** END_STREAM of the response was on the wire. */
   endReceived = false;
   /** Whether its place on the connection was given back. */
@@ -86,6 +99,10 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
 
   get responseForwarded(): boolean {
     return this.request.progress?.().responseForwarded ?? false;
+  }
+
+  get wholeContent(): number | undefined {
+    return this.endReceived && this.#endingSection === undefined ? this.octetsReceived : undefined;
   }
 
   get connection(): string {
@@ -140,12 +157,26 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   /** HEADERS of the origin were on the wire: an interim response, a response, or trailers. */
   headersReceived(endStream: boolean): void {
     this.responseReceived = true;
-    if (endStream) this.#endsWithHeaders = true;
+    this.#sections++;
+    if (endStream) this.#endingSection = this.#sections;
   }
 
   /** RST_STREAM of the origin was on the wire. What came before it is given out first. */
   resetReceived(code: number): void {
     this.#resetCode = code;
+  }
+
+  /** Our own stack has reset the stream for what came on it. What was good before it is given out first. */
+  faultFound(): void {
+    this.#malformed = true;
+  }
+
+  /** What comes is no response: the origin is told, and the client's side at once (RFC 9113 §8.1.1). */
+  malformed(): void {
+    if (this.#over) return;
+    this.#malformed = true;
+    this.#connection?.resetStream(this, PROTOCOL_ERROR);
+    this.#fail();
   }
 
   /**
@@ -160,8 +191,14 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
     this.#handlers.failed(unprocessed);
   }
 
-  /** The connection has ended. */
-  lost(): void {
+  /**
+   * The connection has ended: nothing goes out any more that has not gone before.
+   *
+   * @param fault whether our side has ended it for what came on it: of this stream, if any of it did
+   */
+  lost(fault: boolean): void {
+    if (fault && this.responseReceived && !this.#responded) this.#malformed = true;
+    if (this.#stream?.id !== this.id) this.sent = true;
     this.#fail();
   }
 
@@ -185,20 +222,35 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
 
   #response(fields: IncomingHttpHeaders): void {
     if (this.#over) return;
+    const status = Number(fields[":status"]);
+    if (!(status >= 200)) {
+      this.malformed();
+      return;
+    }
+    this.#given++;
+    this.#responded = true;
     const { [sensitiveHeaders]: neverIndexed } = fields as {
       readonly [sensitiveHeaders]?: readonly string[];
     };
-    this.#handlers.response(Number(fields[":status"]), fields, neverIndexed ?? []);
+    this.#handlers.response(status, fields, neverIndexed ?? []);
     // Without content there is nothing to be read, and yet the stream waits to be.
-    if (this.#endsWithHeaders) this.#stream?.resume();
+    if (this.#endingSection !== undefined) this.#stream?.resume();
   }
 
   #informational(fields: IncomingHttpHeaders): void {
-    if (!this.#over) this.#handlers.informational(Number(fields[":status"]), fields);
+    if (this.#over) return;
+    // Nothing follows, where the response would have to (RFC 9113 §8.1).
+    this.#given++;
+    if (this.#given === this.#endingSection) this.malformed();
+    else this.#handlers.informational(Number(fields[":status"]), fields);
   }
 
   #complete(): void {
     if (this.#over) return;
+    if (!this.#responded) {
+      this.malformed();
+      return;
+    }
     this.#over = true;
     this.#completed = true;
     this.#handlers.complete();
@@ -207,6 +259,10 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
   #closed(): void {
     this.#connection?.release(this);
     this.#connection?.freed();
+    // The runtime has let go of it, and the connection goes on: its HEADERS might still go out.
+    if (!this.#over) this.sent = true;
+    // It does so by itself for what has come alone.
+    if (this.responseReceived) this.#malformed = true;
     this.#fail();
   }
 
@@ -214,8 +270,8 @@ export class Exchange implements UpstreamStream, StreamMapEntry, Submission {
     if (this.#over) return;
     this.#over = true;
     const code = this.#resetCode;
-    this.#handlers.failed(
-      code === undefined ? connectionLost : { type: "reset", code: BigInt(code), version: "h2" },
-    );
+    if (code !== undefined) {
+      this.#handlers.failed({ type: "reset", code: BigInt(code), version: "h2" });
+    } else this.#handlers.failed(this.#malformed ? malformed : connectionLost);
   }
 }

@@ -8,6 +8,7 @@ import {
   CLIENT_GROUP,
   decodeGroupControl,
   formatClientGroup,
+  GroupConnectionError,
   type GroupEffect,
   IntermediarySettings,
   type Placing,
@@ -54,6 +55,12 @@ export interface Purpose {
 /** How long a connection is taken for full that is so for the runtime alone, in milliseconds. */
 const FULL_PAUSE = 50;
 
+/** Octets of content that all requests together may send at first (RFC 9113 §6.9.2). */
+const FIRST_WINDOW = 65_535;
+
+/** With less of it left, a connection takes no further client's content. */
+const LEAST_WINDOW = 4_096;
+
 /** What became of an attempt to place a request here. */
 export type Attempt = Placing | { readonly placed: false; readonly because: "unsendable" | "full" };
 
@@ -81,8 +88,16 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   /** Whether the runtime takes no more streams than there are. */
   #full = false;
   #requests = 0;
-  /** The request whose HEADERS are being handed over: some runtimes send them within that call. */
-  #opening: Exchange | undefined;
+  /** Octets of content that the origin takes now, of all requests together. */
+  #window = FIRST_WINDOW;
+  /** Requests with content in progress, by client. */
+  readonly #uploads = new Map<GatewayClient, number>();
+  /** Whether a request is being handed over: some runtimes send its HEADERS within that call. */
+  #opening = false;
+  /** The stream whose HEADERS went within it. */
+  #sentWithin: number | undefined;
+  /** The highest stream that the runtime has told of. */
+  #lastTold = 0;
 
   constructor(
     context: PoolContext,
@@ -135,6 +150,14 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     return this.#requests;
   }
 
+  /**
+   * Whether a request of the client with content is of any use here: an upload that the origin does not read
+   * takes the window of all, and only its own client's further ones are to wait for that (CG-SEC-11).
+   */
+  takesContentOf(client: GatewayClient): boolean {
+    return this.#window >= LEAST_WINDOW || this.#uploads.has(client);
+  }
+
   /** Whether the origin's first SETTINGS have come. */
   get settled(): boolean {
     return this.#settled;
@@ -180,7 +203,8 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     if (identifier !== undefined) request.fields[CLIENT_GROUP] = formatClientGroup(identifier);
     else if (CLIENT_GROUP in request.fields) delete request.fields[CLIENT_GROUP];
     let opened: OpenedStream;
-    this.#opening = exchange;
+    this.#opening = true;
+    this.#sentWithin = undefined;
     try {
       opened = (this.#link as OriginLink).request(request.fields, {
         endStream: request.endStream,
@@ -190,6 +214,11 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     } catch (error) {
       if (from === "queue") this.#context.restrictions.enqueue(client, this.target.scope);
       this.shared.end(client);
+      // It has left all the same, and must not be placed once more.
+      if (this.#sentWithin !== undefined) {
+        this.#doubt();
+        return { placed: false, because: "unsendable" };
+      }
       if (error instanceof Http2CallError && error.code === "NOT_OPEN") {
         this.retire("closed");
         return { placed: false, because: "not-active" };
@@ -200,13 +229,17 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
       }
       return { placed: false, because: "unsendable" };
     } finally {
-      this.#opening = undefined;
+      this.#opening = false;
     }
     this.#streams++;
     this.#requests++;
+    if (!request.endStream) this.#uploads.set(client, (this.#uploads.get(client) ?? 0) + 1);
     this.#liveness?.began();
     exchange.open(this, opened, identifier);
     this.#map.place(exchange, this.id, opened.id);
+    this.#lastTold = opened.id;
+    if (this.#sentWithin === opened.id) exchange.sent = true;
+    else if (this.#sentWithin !== undefined) this.#doubt();
     if (this.#requests >= this.#context.limits.requestsPerConnection) this.retire("used up");
     return placing;
   }
@@ -236,11 +269,18 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     const { client } = exchange;
     this.#map.end(this.id, exchange.id);
     this.#streams--;
+    if (!exchange.request.endStream) this.#endUpload(client);
     this.shared.end(client);
     if (this.#forgotten.has(client)) this.forget(client);
     if (this.#streams === 0) this.#liveness?.rested();
     this.#owner.ended(this, client);
     this.#emptyIfDone();
+  }
+
+  #endUpload(client: GatewayClient): void {
+    const left = (this.#uploads.get(client) ?? 0) - 1;
+    if (left > 0) this.#uploads.set(client, left);
+    else this.#uploads.delete(client);
   }
 
   /** Takes no more requests, by our own decision; those in progress finish (CG-S67). */
@@ -317,6 +357,29 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     this.#map.at(this.id, streamId)?.headersReceived(endStream);
   }
 
+  dataReceived(streamId: number, octets: number): void {
+    const exchange = this.#map.at(this.id, streamId);
+    if (exchange === undefined) return;
+    exchange.octetsReceived += octets;
+    // Bun waits for a response that would come behind its content.
+    if (!exchange.responseReceived) exchange.malformed();
+  }
+
+  faultFound(streamId: number): void {
+    this.#map.at(this.id, streamId)?.faultFound();
+  }
+
+  dataSent(octets: number): void {
+    this.#window -= octets;
+  }
+
+  windowUpdated(streamId: number, increment: number): void {
+    if (streamId !== 0) return;
+    const before = this.#window;
+    this.#window += increment;
+    if (before < LEAST_WINDOW && this.#window >= LEAST_WINDOW) this.#owner.room();
+  }
+
   endReceived(streamId: number): void {
     this.#liveness?.alive();
     const exchange = this.#map.at(this.id, streamId);
@@ -324,8 +387,22 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
   }
 
   sent(streamId: number): void {
-    const exchange = this.#map.at(this.id, streamId) ?? this.#opening;
+    const exchange = this.#map.at(this.id, streamId);
     if (exchange !== undefined) exchange.sent = true;
+    else if (this.#opening && this.#sentWithin === undefined) this.#sentWithin = streamId;
+    // Others have been let go of before they went, for good.
+    else if (streamId > this.#lastTold) this.#doubt();
+  }
+
+  /**
+   * A stream is on the wire that the runtime has told otherwise, or not at all: whose it is nobody knows,
+   * so that every request here might have been sent, and nothing that is said of a stream can be trusted.
+   */
+  #doubt(): void {
+    this.shared.drain();
+    for (const [, exchange] of this.#map.on(this.id)) exchange.sent = true;
+    // Not from within the runtime's call.
+    queueMicrotask(() => this.destroy());
   }
 
   ended(streamId: number): void {
@@ -341,7 +418,7 @@ export class OriginConnection implements Http2ClientEvents, ExchangeConnection {
     for (const [, exchange] of [...this.#map.on(this.id)]) {
       this.release(exchange);
       // A response that is whole on the wire may still be on its way through the runtime.
-      if (!exchange.endReceived) exchange.lost();
+      if (!exchange.endReceived) exchange.lost(error instanceof GroupConnectionError);
     }
     this.#owner.gone(this, !this.#settled && state === "ACTIVE" && this.#link !== undefined);
   }

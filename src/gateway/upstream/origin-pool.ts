@@ -6,6 +6,7 @@
 
 import type { GroupEffect, StreamMap } from "../../client-group/mod.ts";
 import type { Declined, GatewayClient, OriginTarget } from "../types.ts";
+import { ClientLoads } from "./client-loads.ts";
 import { ConnectionSet, type ConnectionSetOwner } from "./connection-set.ts";
 import type { DialFailure } from "./dial-error.ts";
 import type { Exchange } from "./exchange.ts";
@@ -17,6 +18,7 @@ import {
 } from "./origin-connection.ts";
 import { type Lane, type Offer, PlacementQueue } from "./placement-queue.ts";
 import type { PoolContext } from "./ports.ts";
+import type { BoundedQueue, Load, Measure, QueueBounds } from "./queue-bounds.ts";
 
 /** What an origin pool tells the pool of all origins. */
 export interface OriginPoolOwner {
@@ -24,9 +26,15 @@ export interface OriginPoolOwner {
   changed(client: GatewayClient, pool: OriginPool): void;
   /** Nothing is left in it. */
   empty(pool: OriginPool): void;
-  /** Requests and octets that wait in all pools. */
-  readonly queued: { requests: number; bytes: number };
+  /** Of requests that wait in all pools. */
+  readonly bounds: QueueBounds<GatewayClient>;
 }
+
+/**
+ * The lane of requests with content, which may have to wait where the client's others need not. They need
+ * no other kind of connection.
+ */
+const withContent = Symbol("with content");
 
 /** How often what waits is looked after, in milliseconds. */
 const interval = 50;
@@ -36,7 +44,7 @@ const failureKept = 60_000;
 
 type RequestLane = Lane<GatewayClient, Exchange>;
 
-export class OriginPool implements ConnectionSetOwner {
+export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClient> {
   readonly target: OriginTarget;
   readonly #context: PoolContext;
   readonly #owner: OriginPoolOwner;
@@ -48,6 +56,9 @@ export class OriginPool implements ConnectionSetOwner {
   /** Requests in progress on all connections, by client. */
   readonly #inProgress = new Map<GatewayClient, number>();
   readonly #most: number;
+  /** Octets held for those that wait, as last counted. */
+  #bytes = 0;
+  readonly #loads = new ClientLoads<GatewayClient>();
   #serving = false;
   #pumpDue = false;
   /** When a connection was last retired for those who wait. */
@@ -79,9 +90,27 @@ export class OriginPool implements ConnectionSetOwner {
     return this.#queue;
   }
 
+  get load(): Load {
+    return { requests: this.#queue.size, bytes: this.#bytes };
+  }
+
+  loadOf(client: GatewayClient): Load {
+    return this.#loads.of(client);
+  }
+
+  greatest(measure: Measure): GatewayClient | undefined {
+    return this.#loads.greatest(measure);
+  }
+
+  displace(client: GatewayClient, measure: Measure): void {
+    const waiting = [...this.#queue.of(client)];
+    const last = waiting.findLast(({ counted }) => measure === "requests" || counted > 0);
+    if (last !== undefined) this.#decline(last, this.#noRoom(this.#isParked(last)));
+  }
+
   /** Places the request at once, or lets it wait, or declines it. */
   submit(exchange: Exchange): void {
-    const need = needOf(exchange);
+    const need = laneOf(exchange);
     const lane = this.#queue.laneFor(exchange.client, need);
     if (lane !== undefined) {
       this.#enqueue(exchange, need, lane.parked);
@@ -241,7 +270,7 @@ export class OriginPool implements ConnectionSetOwner {
   #enqueue(exchange: Exchange, need: unknown, parked: boolean): void {
     const { restrictions, limits, clock } = this.#context;
     const { client, request } = exchange;
-    const { queued } = this.#owner;
+    const { bounds } = this.#owner;
     const { reachability, hasActive } = this.#connections;
     const own = this.#isOwn(client, need, exchange);
     const bytes = request.buffered();
@@ -255,17 +284,16 @@ export class OriginPool implements ConnectionSetOwner {
       return;
     }
     if (
-      queued.requests >= limits.queuedRequests ||
-      queued.bytes + bytes > limits.queuedBytes ||
-      this.#queue.countOf(client) >= limits.queuedRequestsPerClient
+      this.#queue.countOf(client) >= limits.queuedRequestsPerClient ||
+      !bounds.admits(this, client, bytes)
     ) {
-      exchange.decline({ because: parked ? "limited" : "queue-full", retryAfter: 1 });
+      exchange.decline(this.#noRoom(parked));
       return;
     }
     exchange.waitingSince = clock.now();
-    exchange.counted = bytes;
-    queued.requests++;
-    queued.bytes += bytes;
+    bounds.waiting.requests++;
+    this.#loads.change(client, 1, 0);
+    this.#count(exchange, bytes);
     restrictions.enqueue(client, this.target.scope);
     this.#map.wait(exchange);
     const lane = this.#queue.add(exchange, client, need);
@@ -275,13 +303,30 @@ export class OriginPool implements ConnectionSetOwner {
     this.#tickWhileWaiting();
   }
 
+  #noRoom(parked: boolean): Declined {
+    return { because: parked ? "limited" : "queue-full", retryAfter: 1 };
+  }
+
+  /** So many octets are held for it now. */
+  #count(exchange: Exchange, bytes: number): void {
+    const more = bytes - exchange.counted;
+    exchange.counted = bytes;
+    this.#bytes += more;
+    this.#loads.change(exchange.client, 0, more);
+    this.#owner.bounds.waiting.bytes += more;
+  }
+
+  #isParked(exchange: Exchange): boolean {
+    return this.#queue.laneOf(exchange)?.parked === true;
+  }
+
   /** It waits no more, and the restrictions know. */
   #dequeue(exchange: Exchange): void {
-    const { queued } = this.#owner;
     this.#queue.remove(exchange);
     this.#map.leave(exchange);
-    queued.requests--;
-    queued.bytes -= exchange.counted;
+    this.#owner.bounds.waiting.requests--;
+    this.#loads.change(exchange.client, -1, 0);
+    this.#count(exchange, 0);
     if (this.#queue.size === 0) this.#stopTicking?.();
   }
 
@@ -394,12 +439,12 @@ export class OriginPool implements ConnectionSetOwner {
   #provide(): void {
     if (this.#queue.ready === 0 || this.#closing) return;
     let shared = this.#queue.ready;
-    const own: RequestLane[] = [];
+    const own: Purpose[] = [];
     for (const lane of this.#own) {
       if (lane.waiting.size === 0) this.#own.delete(lane);
       else if (!lane.parked) {
         shared -= lane.waiting.size;
-        own.push(lane);
+        own.push(purposeOf(lane));
       }
     }
     this.#connections.provide({ shared, clients: Math.min(shared, this.#queue.clients), own });
@@ -418,6 +463,7 @@ export class OriginPool implements ConnectionSetOwner {
   #serveFirst(connection: OriginConnection, { client, need }: Purpose): void {
     for (const exchange of this.#queue.of(client)) {
       if (!connection.hasRoom || needOf(exchange) !== need) continue;
+      if (this.#queue.laneOf(exchange) === undefined) continue;
       if (this.#placeOn(connection, exchange, "queue") === "limited") break;
     }
     // Nothing else may go on it, and whom it was for has left.
@@ -455,20 +501,17 @@ export class OriginPool implements ConnectionSetOwner {
   #tick(): void {
     const { clock, limits } = this.#context;
     const now = clock.now();
-    let bytes = 0;
-    let before = 0;
     let inVain = false;
     for (const exchange of [...this.#queue.arrivals]) {
+      // One that was answered may have made another give way.
+      if (this.#queue.laneOf(exchange) === undefined) continue;
       if (now >= exchange.waitingSince + limits.queueTime) {
         this.#decline(exchange, this.#late(exchange));
         continue;
       }
-      before += exchange.counted;
-      exchange.counted = exchange.request.buffered();
-      bytes += exchange.counted;
+      this.#count(exchange, exchange.request.buffered());
       inVain ||= this.#waitsInVain(exchange, now);
     }
-    this.#owner.queued.bytes += bytes - before;
     if (inVain && now >= this.#madeRoomAt + limits.patience) {
       this.#madeRoomAt = now;
       this.#connections.makeRoom();
@@ -480,7 +523,7 @@ export class OriginPool implements ConnectionSetOwner {
   #waitsInVain(exchange: Exchange, now: number): boolean {
     if (now < exchange.waitingSince + this.#context.limits.patience) return false;
     const lane = this.#queue.laneOf(exchange);
-    return lane !== undefined && !lane.parked && !this.#connections.hasOwn(lane);
+    return lane !== undefined && !lane.parked && !this.#connections.hasOwn(purposeOf(lane));
   }
 
   #late(exchange: Exchange): Declined {
@@ -489,8 +532,7 @@ export class OriginPool implements ConnectionSetOwner {
     if (failure !== undefined && !hasActive) {
       return { because: "unreachable", proxyError: failure.proxyError };
     }
-    const limited = this.#queue.laneOf(exchange)?.parked === true;
-    return { because: limited ? "limited" : "queue-timeout", retryAfter: 1 };
+    return { because: this.#isParked(exchange) ? "limited" : "queue-timeout", retryAfter: 1 };
   }
 
   #retireIfDone(): void {
@@ -535,10 +577,20 @@ function isFit(connection: OriginConnection, { request, client }: Exchange): boo
     return connection.purpose?.client === client && privateTo === request.privateTo;
   }
   if (request.privateTo !== undefined || request.avoid.has(connection.id)) return false;
+  if (!request.endStream && !connection.takesContentOf(client)) return false;
   return request.fresh !== true || connection.requests === 0;
 }
 
-/** What kind of connection it needs: requests with equal needs stand in one lane. */
+/** Requests of a client stand in one lane where they need the same kind of connection. */
+function laneOf(exchange: Exchange): unknown {
+  return needOf(exchange) ?? (exchange.request.endStream ? undefined : withContent);
+}
+
+function purposeOf({ client, need }: RequestLane): Purpose {
+  return { client, need: need === withContent ? undefined : need };
+}
+
+/** What kind of connection it needs. */
 function needOf(exchange: Exchange): unknown {
   const { privateTo, fresh, avoid } = exchange.request;
   if (privateTo !== undefined) return privateTo;

@@ -22,13 +22,14 @@ import type {
 import { Exchange } from "./exchange.ts";
 import { OriginPool, type OriginPoolOwner } from "./origin-pool.ts";
 import { defaultUpstreamLimits, type PoolContext, type UpstreamOptions } from "./ports.ts";
+import { QueueBounds } from "./queue-bounds.ts";
 
 /**
  * Puts requests on connections by their origin key (CG-KEY-1 to CG-KEY-10): what is shared, with whom,
  * and how much of it, is decided here and in the core.
  */
 export class UpstreamPool implements OriginPoolOwner {
-  readonly queued = { requests: 0, bytes: 0 };
+  readonly bounds: QueueBounds<GatewayClient>;
   readonly #context: PoolContext;
   readonly #map = new StreamMap<Exchange>();
   readonly #pools = new Map<OriginKey, OriginPool>();
@@ -39,6 +40,8 @@ export class UpstreamPool implements OriginPoolOwner {
   constructor(options: UpstreamOptions) {
     let names = 0;
     const limits = { ...defaultUpstreamLimits, ...options.limits };
+    const most = { requests: limits.queuedRequests, bytes: limits.queuedBytes };
+    this.bounds = new QueueBounds(most, () => this.#pools.values());
     this.#context = {
       restrictions: options.restrictions,
       open: options.open,
@@ -91,12 +94,13 @@ export class UpstreamPool implements OriginPoolOwner {
       pools.reduce((total, pool) => total + count(pool), 0);
     return {
       connections: pools.flatMap(({ connections }) => connections.made.map((one) => one.view())),
-      queue: { ...this.queued, clients: sum(({ queue }) => queue.clients) },
+      queue: { ...this.bounds.waiting, clients: sum(({ queue }) => queue.clients) },
       dialing: sum(({ connections }) => connections.dialing),
       unreachable: pools.flatMap(({ origin, connections }) => {
         const { failure, attempts, wait } = connections.reachability;
         if (failure === undefined) return [];
-        return [{ origin, error: failure.proxyError, attempts, retryIn: wait }];
+        const { proxyError: error, reason } = failure;
+        return [{ origin, error, reason, attempts, retryIn: wait }];
       }),
       streams: this.#map.dump(),
     };

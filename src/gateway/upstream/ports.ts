@@ -46,7 +46,7 @@ export interface UpstreamLimits {
   readonly ownConnectionsPerKey: number;
   /** Connections of one origin key that are being made at a time. */
   readonly dialsPerKey: number;
-  /** Requests that wait for a place, in all and of one client. */
+  /** Requests that wait for a place, in all (see `QueueBounds`), and of one client at one origin. */
   readonly queuedRequests: number;
   readonly queuedRequestsPerClient: number;
   /** Octets of content that the gateway holds for those that wait. */
@@ -60,7 +60,7 @@ export interface UpstreamLimits {
   readonly patience: number;
   /** Octets of responses held for one client, which bounds its streams (CG-SEC-11). */
   readonly bytesPerGroup: number;
-  /** What one stream can have under way: its flow-control window. */
+  /** Octets that one stream can have under way: its flow-control window. */
   readonly streamWindow: number;
   /** Requests on one connection, in its whole life. */
   readonly requestsPerConnection: number;
@@ -84,7 +84,7 @@ export const defaultUpstreamLimits: UpstreamLimits = {
   queueTime: 10_000,
   patience: 1_000,
   bytesPerGroup: 32 * 2 ** 20,
-  streamWindow: 262_144,
+  streamWindow: 131_072,
   // Stream identifiers are odd and end at 2^31 - 1; the margin is for what is under way (J08).
   requestsPerConnection: 2 ** 30 - 1_000,
   idleTime: 60_000,

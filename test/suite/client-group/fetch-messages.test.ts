@@ -129,8 +129,11 @@ function store(records: readonly RestrictionRecord[]) {
     items,
     asked: [] as string[],
     broken: false,
+    /** While it is silent, what each question waits for. */
+    silent: undefined as ((answer: () => void) => void) | undefined,
     async get(key: string) {
       bed.asked.push(key);
+      if (bed.silent !== undefined) await new Promise<void>(bed.silent);
       if (bed.broken) throw new Error("gone");
       return items.get(key);
     },
@@ -141,15 +144,21 @@ function store(records: readonly RestrictionRecord[]) {
 function reader(records: readonly RestrictionRecord[], maximum = 10) {
   const clock = { now: 0 };
   const errors: unknown[] = [];
+  const timers: { readonly callback: () => void; readonly milliseconds: number }[] = [];
   const shared = store(records);
   const found = new SharedRecords({
     store: shared,
     now: () => clock.now,
     freshFor: 1_000,
+    answerTime: 250,
+    timers: {
+      setTimeout: (callback, milliseconds) => timers.push({ callback, milliseconds }),
+      clearTimeout: () => {},
+    },
     maximum,
     onError: (error) => errors.push(error),
   });
-  return { clock, errors, shared, records: found };
+  return { clock, errors, shared, timers, records: found };
 }
 
 describe("records of a fleet, read alone", () => {
@@ -182,6 +191,31 @@ describe("records of a fleet, read alone", () => {
     assert.deepEqual(await bed.records.find("alice", scope), record);
     assert.equal(await bed.records.find("bob", scope), undefined);
     assert.equal(bed.errors.length, 2);
+  });
+
+  test("hold on as they were known while the store is silent, and no request waits for long", async () => {
+    const bed = reader([record]);
+    await bed.records.find("alice", scope);
+    const answers: (() => void)[] = [];
+    bed.shared.silent = (answer) => answers.push(answer);
+    bed.clock.now = 1_000;
+    const waiting = [bed.records.find("alice", scope), bed.records.find("bob", scope)];
+    assert.deepEqual(
+      bed.timers.slice(1).map(({ milliseconds }) => milliseconds),
+      [250, 250],
+    );
+    for (const { callback } of bed.timers) callback();
+    assert.deepEqual(await Promise.all(waiting), [record, undefined]);
+    assert.equal(bed.errors.length, 2);
+    // Nobody waits for what has just been waited for in vain.
+    assert.deepEqual(await bed.records.find("alice", scope), record);
+    assert.equal(bed.shared.asked.length, 3);
+    // A store that is only slow is heard: the record was removed meanwhile.
+    bed.shared.items.clear();
+    for (const answer of answers) answer();
+    await new Promise((resolve) => setTimeout(resolve));
+    assert.equal(await bed.records.find("alice", scope), undefined);
+    assert.equal(bed.shared.asked.length, 3);
   });
 
   test("that are not of the client that was asked for, or no records, are none", async () => {
@@ -229,6 +263,8 @@ describe("records of a fleet, read alone", () => {
       store: shared,
       now: () => 0,
       freshFor: 0,
+      answerTime: 250,
+      timers: { setTimeout: () => undefined, clearTimeout: () => {} },
       maximum: 10,
       onError: (error) => assert.fail(String(error)),
     });

@@ -101,8 +101,8 @@ describe("a connection at the origin", () => {
   test("refuses late requests of a blocked group until the time is up or it is cleared [CG-STOP-7, CG-SEC-9]", () => {
     const bed = origin();
     const group = bed.deliver(1);
-    group.block(60);
-    bed.clock.now += 59_999;
+    group.block(4);
+    bed.clock.now += 3_999;
     assert.deepEqual(bed.connection.admit(3n, "907"), refused("blocked"));
     bed.clock.now += 1;
     bed.deliver(5).block(3600);
@@ -112,12 +112,41 @@ describe("a connection at the origin", () => {
     assert.deepEqual(
       bed.wire.map((frame) => frame.slice(18)),
       [
-        "0000038b0000003c0100000000",
+        "0000038b000000040100000000",
         "0000038b00000e100100000000",
         "0000038b000000000300000000",
         "0000038b000000030200000000",
       ],
     );
+  });
+
+  test("takes requests that an intermediary goes on to send for those of a group that was cleared on another connection [CG-S47, CG-CLEAR-2, CG-STOP-7]", () => {
+    const bed = origin();
+    bed.deliver(1).block(600);
+    bed.clock.now += 4_999;
+    assert.deepEqual(bed.connection.admit(3n, "907"), refused("blocked"));
+    bed.clock.now += 1;
+    bed.deliver(5);
+  });
+
+  test("knows whether a group was ever within the LIMIT that it was told [CG-LIMIT-5]", () => {
+    const bed = origin();
+    const [first, second, third] = [bed.deliver(1), bed.deliver(3), bed.deliver(5)];
+    assert.equal(first.isOverLimit, false);
+    first.limit(3);
+    assert.equal(first.isOverLimit, false);
+    second.limit(1);
+    assert.equal(third.isOverLimit, true);
+    bed.connection.end(1n);
+    assert.equal(third.isOverLimit, true);
+    bed.connection.end(3n);
+    assert.equal(third.isOverLimit, false);
+    // More of them come: the LIMIT is one no more.
+    assert.equal(bed.deliver(7).isOverLimit, false);
+    third.limit(1);
+    assert.equal(third.isOverLimit, true);
+    third.clear();
+    assert.equal(third.isOverLimit, false);
   });
 
   test("resets exactly the group's streams in progress, with CANCEL, the current one only if asked [CG-STOP-1, CG-STOP-2, CG-STOP-3, CG-STOP-5]", () => {

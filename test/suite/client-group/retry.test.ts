@@ -30,6 +30,24 @@ const refused = { do: "reset", outcome: "refused" };
 const failed = { do: "reset", outcome: "failed" };
 const terminated = { do: "answer", status: 502, proxyError: "connection_terminated" };
 
+describe("a request whose response is malformed", () => {
+  test("is answered 502, and never sent again [CG-FAIL-3, CG-FAIL-4]", () => {
+    const unusable = { do: "answer", status: 502, proxyError: "http_protocol_error" };
+    for (const method of ["GET", "PUT", "POST"]) {
+      for (const responseReceived of [false, true]) {
+        const request = { ...post, method, responseReceived };
+        assert.deepEqual(decideRetry(request, { type: "malformed" }, free), unusable);
+        assert.deepEqual(decideRetry(request, { type: "malformed" }, blocked), unusable);
+      }
+    }
+  });
+
+  test("is reset where its head was passed on [CG-FAIL-6]", () => {
+    const begun = { ...get, responseReceived: true, responseForwarded: true };
+    assert.deepEqual(decideRetry(begun, { type: "malformed" }, free), failed);
+  });
+});
+
 describe("a request that a boundary shows unprocessed", () => {
   test("is sent again whatever its method [CG-BOUND-9, CG-BOUND-10, CG-CGOAWAY-2, A01, A03]", () => {
     for (const method of ["POST", "GET", "PATCH", "CONNECT"]) {

@@ -49,6 +49,16 @@ describe("the page of a gateway", () => {
     assert.match(`${await title(emptyView({ state: "draining" }))}`, /^ending, /);
   });
 
+  test("says which origins cannot be reached, why, and when that is tried again", async () => {
+    const page = await (await appOf(largeView())("/")).text();
+    const [first] = /<li>https:\/\/gone-0[^<]*/.exec(page) ?? [];
+    assert.equal(
+      first,
+      "<li>https://gone-0.a-rather-long-name.internal.example:8443 " +
+        "(connection_refused: ECONNREFUSED), 7 attempts, next in 12 s",
+    );
+  });
+
   test("shows one client alone, by its digest", async () => {
     const client = digestOf("client 7");
     const view = smallView();

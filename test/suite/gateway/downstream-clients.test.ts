@@ -3,8 +3,8 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { describe, test } from "#test";
 import { clientIdentifier } from "../../../src/gateway/downstream/client-identifier.ts";
 import { ClientRegistry } from "../../../src/gateway/downstream/client-registry.ts";
-import { Rate } from "../../../src/gateway/downstream/rate.ts";
 import type { GatewayClient } from "../../../src/gateway/types.ts";
+import { Rate } from "../../../src/http2/rate.ts";
 
 function registry(options: { most?: number; idleTime?: number } = {}) {
   const bed = { now: 0, restricted: new Set<string>(), forgotten: [] as string[] };

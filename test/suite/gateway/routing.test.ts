@@ -74,6 +74,15 @@ describe("routing", () => {
     assert.equal(again, a);
   });
 
+  test("knows no tenant by a field with two names in it, with none, or with a longer one than any [CG-KEY-8]", () => {
+    const table = routes({ tenant: { header: "x-tenant" } });
+    const none = table.targetFor(ask("a.example"));
+    // Two lines, joined: one is the front's, and nothing tells which.
+    for (const value of ["t1, t2", "t2,t1", "t1,", "", "t".repeat(1_025)]) {
+      assert.equal(table.targetFor(ask("a.example", { "x-tenant": value })), none);
+    }
+  });
+
   test("gives each client its own certificate towards the origin [CG-KEY-4, H01]", () => {
     const pair = (name: string) => ({ certificate: `certificate ${name}`, key: `key ${name}` });
     const table = routes({

@@ -74,12 +74,21 @@ describe("whether an origin can be reached", () => {
       const error = Object.assign(new Error(message), { code });
       assert.equal(dialError(error, tls).proxyError, expected);
       assert.equal(dialError(error, tls).cause, error);
+      assert.equal(dialError(error, tls).reason, code);
     });
   }
 
   test("an error of our own stays what it is", () => {
     assert.equal(dialError(refused, true), refused);
+    assert.equal(refused.reason, "nobody there");
     assert.equal(dialError("gone", false).proxyError, "destination_unavailable");
+  });
+
+  test("words of others, and codes that are none, are not told as a reason", () => {
+    const other = new Error("not in the certificate's names: DNS:<script>");
+    for (const error of ["gone", null, other, Object.assign(other, { code: "DNS:<script>" })]) {
+      assert.equal(dialError(error, true).reason, undefined);
+    }
   });
 });
 

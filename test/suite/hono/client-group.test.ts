@@ -191,7 +191,34 @@ describe("limitStreams", () => {
     clock.now = 20_000;
     await ask(group(1));
     assert.deepEqual(said, ["2 1", "2 1"]);
-    assert.throws(() => limitStreams({ over: 2, to: 0 }), { code: "INVALID_CONFIGURATION" });
+    for (const to of [0, 3]) {
+      assert.throws(() => limitStreams({ over: 2, to }), { code: "INVALID_CONFIGURATION" });
+    }
+  });
+
+  test("limits it again as soon as it has too many after a LIMIT that has lapsed [CG-LIMIT-5]", async () => {
+    const { said, group, connection } = origin();
+    const app = new Hono()
+      .use(limitStreams({ over: 2, to: 1, now: () => 0 }))
+      .get("/", (c) => c.text("here"));
+    for (let burst = 0; burst < 3; burst++) {
+      for (let count = 0; count < 4; count++) {
+        const request = new Request(url);
+        setGroupOf(request, group(1));
+        assert.equal((await app.fetch(request)).status, 200);
+      }
+      assert.deepEqual(said, Array(burst + 1).fill("2 1"));
+      for (let count = 0; count < 4; count++) connection.end(BigInt(8 * burst + 2 * count + 1));
+    }
+  });
+});
+
+describe("clientGroup", () => {
+  test("refuses a role that there is not, which is a slip for another", () => {
+    for (const role of ["edge", "Intermediary", "", null]) {
+      assert.throws(() => clientGroup({ role } as object), { code: "INVALID_CONFIGURATION" });
+    }
+    assert.doesNotThrow(() => clientGroup({ role: "origin" }));
   });
 });
 

@@ -36,6 +36,13 @@ describe("the order and size of frames", () => {
     assert.equal(fault([settings], "client", false), undefined);
   });
 
+  test("HEADERS are on a client's stream: no server opens one (RFC 9113 §5.1.1, §8.4)", () => {
+    for (const role of ["client", "server"] as const) {
+      assert.equal(fault([[types.HEADERS, 10, 2, END_HEADERS]], role), "PROTOCOL_ERROR");
+      assert.equal(fault([[types.HEADERS, 10, 3, END_HEADERS]], role), undefined);
+    }
+  });
+
   test("nothing comes within a header block, GROUP_CONTROL neither [E14]", () => {
     const begun: Row = [types.HEADERS, 10, 1];
     for (const between of [

@@ -12,13 +12,17 @@ import {
 } from "../../../src/http2/frame-scanner.ts";
 
 /** What a visitor is to do with a frame, by its type. */
-const byType: Disposition[] = ["pass", "rewrite", "drop", "gather"];
+const byType: Disposition[] = ["pass", "rewrite", "drop", "gather", "inspect"];
 const PASS = 0;
 const REWRITE = 1;
 const DROP = 2;
 const GATHER = 3;
-/** Gathered, and gone. */
-const LIFT = 7;
+const INSPECT = 4;
+/** Gathered, or inspected, and gone. */
+const LIFT = 8;
+const TAKE = 9;
+/** Inspected, and another in its place. */
+const REPLACE = 14;
 const injected = encodeFrame({ type: 99, flags: 0, streamId: 0 }, [1, 2, 3]);
 
 /** Does with each frame what its type says, and puts a frame behind those of stream 13. */
@@ -29,12 +33,13 @@ class Recorder implements FrameVisitor {
   begin(header: FrameHeader): Disposition {
     this.seen.push(`${header.type}/${header.flags}/${header.streamId}/${header.length}`);
     if (header.type === REWRITE) header.flags = 0xee;
-    return byType[header.type % 4] as Disposition;
+    return byType[header.type % 5] as Disposition;
   }
 
   gathered(header: FrameHeader, payload: Uint8Array): Uint8Array | boolean {
     this.seen.push(`whole ${toHex(payload)}`);
-    return header.type !== LIFT;
+    if (header.type === REPLACE) return injected;
+    return header.type !== LIFT && header.type !== TAKE;
   }
 
   emit(bytes: Uint8Array): void {
@@ -61,8 +66,10 @@ interface Given {
 function expected(frames: readonly Given[]): Uint8Array {
   const out: Uint8Array[] = [CONNECTION_PREFACE];
   for (const { type, flags, streamId, payload } of frames) {
-    if (type === PASS || type === GATHER) out.push(encodeFrame({ type, flags, streamId }, payload));
+    if (type === PASS || type === GATHER || type === INSPECT)
+      out.push(encodeFrame({ type, flags, streamId }, payload));
     if (type === REWRITE) out.push(encodeFrame({ type, flags: 0xee, streamId }, payload));
+    if (type === REPLACE) out.push(injected);
     if (streamId === 13) out.push(injected);
   }
   return concatBytes(...out);
@@ -87,7 +94,7 @@ function* cut(bytes: Uint8Array, cuts: readonly number[]): Generator<Uint8Array>
 
 const frames = fc.array(
   fc.record({
-    type: fc.constantFrom(PASS, REWRITE, DROP, GATHER, LIFT),
+    type: fc.constantFrom(PASS, REWRITE, DROP, GATHER, LIFT, INSPECT, TAKE, REPLACE),
     flags: fc.integer({ min: 0, max: 255 }),
     streamId: fc.constantFrom(0, 1, 13),
     payload: fc.uint8Array({ maxLength: 30 }),
@@ -116,12 +123,14 @@ describe("the scanner of frames", () => {
   });
 
   test("every single place to cut gives the same frames", () => {
-    const given: Given[] = [PASS, LIFT, REWRITE, GATHER, DROP, PASS].map((type, index) => ({
-      type,
-      flags: index,
-      streamId: index === 2 ? 13 : 1,
-      payload: new Uint8Array(index === 5 ? 0 : 13).fill(index),
-    }));
+    const given: Given[] = [PASS, LIFT, INSPECT, REWRITE, TAKE, GATHER, DROP, PASS].map(
+      (type, index) => ({
+        type,
+        flags: index,
+        streamId: index === 2 ? 13 : 1,
+        payload: new Uint8Array(index === 7 ? 0 : 13).fill(index),
+      }),
+    );
     const bytes = bytesOf(given);
     for (let at = 1; at < bytes.length; at++) {
       const { emitted } = scan([bytes.subarray(0, at), bytes.subarray(at)]);
@@ -138,6 +147,13 @@ describe("the scanner of frames", () => {
     const { emitted } = scan([bytes.subarray(0, 500), bytes.subarray(500)]);
     assert.ok(emitted.every(({ buffer }) => buffer === bytes.buffer));
     assert.equal(emitted.length, 2);
+  });
+
+  test("what is inspected and goes on stays in one piece with its neighbours", () => {
+    const payload = new Uint8Array(100);
+    const types = [INSPECT, PASS, INSPECT];
+    const bytes = bytesOf(types.map((type) => ({ type, flags: 0, streamId: 1, payload })));
+    assert.deepEqual(scan([bytes]).emitted, [bytes]);
   });
 
   test("a frame that is dropped is consumed to its end, however long", () => {

@@ -3,9 +3,9 @@
  * that represents each as it is told.
  */
 
+import { hpackStaticTable } from "../../../src/http2/hpack-static-table.ts";
 import { huffmanLength, writeHuffman } from "../../../src/http3/huffman.ts";
 import { PrefixedReader } from "../../../src/http3/prefixed.ts";
-import { hpackStaticTable } from "./hpack-static-table.ts";
 
 /** How a field is on the wire (§6.1, §6.2.1 to §6.2.3). */
 export type Representation = "indexed" | "incremental" | "without-indexing" | "never-indexed";

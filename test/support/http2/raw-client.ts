@@ -13,6 +13,8 @@ export interface RawClientOptions extends RawConnectionOptions {
   readonly port: number;
   /** In TLS; default cleartext. Certificates are not checked. */
   readonly tls?: boolean | { readonly certificate?: TestCertificate; readonly serverName?: string };
+  /** The address that it comes from; the machine's choice by default. */
+  readonly localAddress?: string;
   /** What the first SETTINGS frame has; default ENABLE_PUSH = 0. */
   readonly settings?: Pairs;
 }
@@ -157,11 +159,15 @@ function isFinal(section: FieldSection): boolean {
 
 /** A socket to 127.0.0.1, through its handshake. */
 export async function openSocket(
-  { port, tls }: Pick<RawClientOptions, "port" | "tls">,
+  { port, tls, localAddress }: Pick<RawClientOptions, "port" | "tls" | "localAddress">,
   alpn: readonly string[],
 ): Promise<Socket> {
   if (!tls) {
-    const socket = connectTcp(port, "127.0.0.1");
+    const socket = connectTcp({
+      port,
+      host: "127.0.0.1",
+      ...(localAddress !== undefined && { localAddress }),
+    });
     await opened(socket, "connect");
     return socket;
   }

@@ -67,6 +67,15 @@ export class RawHttp1Client {
     );
   }
 
+  /** Waits until what came, and was not taken as a response, matches. */
+  came(pattern: RegExp): Promise<string> {
+    return this.#watch.until(
+      `${pattern}`,
+      () => (pattern.test(this.received) ? this.received : undefined),
+      { state: () => `; came: ${JSON.stringify(this.received)}, end: ${this.end}` },
+    );
+  }
+
   /** Waits for the end of the connection. */
   over(): Promise<"fin" | "error"> {
     return this.#watch.until("the end of the connection", () => this.end);

@@ -19,6 +19,11 @@ export class Rate {
     this.#at = now;
   }
 
+  /** So many more may happen, within the burst. */
+  give(tokens: number): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + tokens);
+  }
+
   /** Whether it may happen once more now; it counts. */
   take(now: number): boolean {
     this.#tokens = Math.min(
