@@ -104,7 +104,7 @@ describe("requests of the client", () => {
       assert.deepEqual(bed.faults, []);
     });
 
-    test(`draft ${draft}: of two clients with the same Track Aliases at one relay get their own objects [LB-PMAP-13] [LB-PDATA-14] [PX-02]`, async () => {
+    test(`draft ${draft}: of two clients with the same Track Aliases at one relay get their own objects, each by its own subscription there [LB-PMAP-13] [LB-PDATA-14] [LB-PSHARE-1] [LB-SEC-19] [LB-SEC-29] [PX-02]`, async () => {
       const bed = new ProxyBed({ draft });
       const clients = [bed.client, bed.another().client];
       for (const client of clients) {
