@@ -37,8 +37,11 @@ export class RequestSender {
   readonly #facts: DraftFacts;
   readonly #newStream: () => StreamHandle;
   #nextId: bigint;
-  /** Updates that we may have unanswered on one request; 0: any number. */
-  #maximumUpdates = 0;
+  /**
+   * Updates that we may have unanswered on one request; 0: any number. Until the peer's SETUP says how
+   * many, one is all that is certain.
+   */
+  #maximumUpdates: number;
   /** What we have registered at the peer: nothing until its SETUP says that there is room. */
   #tokens = new TokenCache(0n);
 
@@ -49,6 +52,8 @@ export class RequestSender {
     this.#facts = draftFacts[draft];
     this.#newStream = newStream;
     this.#nextId = role === "client" ? 0n : 1n;
+    const { absentSetupOptions } = this.#facts;
+    this.#maximumUpdates = absentSetupOptions.includes("MAX_REQUEST_UPDATES") ? 0 : 1;
   }
 
   /** The peer's SETUP is there. Tokens of ours that it had no room for are forgotten. */

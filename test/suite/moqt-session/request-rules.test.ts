@@ -13,7 +13,7 @@ import {
 import {
   allDrafts,
   assertMisuse,
-  type Driven,
+  Driven,
   fields,
   hex,
   readyClient,
@@ -292,6 +292,20 @@ describe("an update", () => {
       assert.equal(driven.closed, undefined);
       update(8n);
       assert.equal(driven.closed, "TOO_MANY_REQUEST_UPDATES");
+    }
+  });
+
+  test("is not sent beside an unanswered one before the peer has said how many may be", () => {
+    for (const draft of allDrafts) {
+      const driven = new Driven({ role: "client", draft });
+      const request = driven.ask(smallest.SUBSCRIBE(draft));
+      driven.core.update(request, [], 0);
+      const another = () => driven.core.update(request, [], 0);
+      // Draft 18 has no such limit.
+      if (draft === 18) another();
+      else assertMisuse("UPDATE_LIMIT", another);
+      driven.setup("af000000");
+      another();
     }
   });
 
