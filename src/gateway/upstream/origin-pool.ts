@@ -284,16 +284,14 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
       return;
     }
     if (
-      this.#queue.countOf(client) >= limits.queuedRequestsPerClient ||
+      this.#loads.of(client).requests >= limits.queuedRequestsPerClient ||
       !bounds.admits(this, client, bytes)
     ) {
       exchange.decline(this.#noRoom(parked));
       return;
     }
     exchange.waitingSince = clock.now();
-    bounds.waiting.requests++;
-    this.#loads.change(client, 1, 0);
-    this.#count(exchange, bytes);
+    this.#count(exchange, 1, bytes);
     restrictions.enqueue(client, this.target.scope);
     this.#map.wait(exchange);
     const lane = this.#queue.add(exchange, client, need);
@@ -307,13 +305,20 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
     return { because: parked ? "limited" : "queue-full", retryAfter: 1 };
   }
 
-  /** So many octets are held for it now. */
-  #count(exchange: Exchange, bytes: number): void {
+  /**
+   * Counts a request that begins or ends to wait, or goes on to, wherever that is counted.
+   *
+   * @param bytes octets that are held for it now
+   */
+  #count(exchange: Exchange, requests: 1 | 0 | -1, bytes: number): void {
     const more = bytes - exchange.counted;
+    if (requests === 0 && more === 0) return;
+    const { waiting } = this.#owner.bounds;
     exchange.counted = bytes;
+    waiting.requests += requests;
+    waiting.bytes += more;
     this.#bytes += more;
-    this.#loads.change(exchange.client, 0, more);
-    this.#owner.bounds.waiting.bytes += more;
+    this.#loads.change(exchange.client, requests, more);
   }
 
   #isParked(exchange: Exchange): boolean {
@@ -324,9 +329,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
   #dequeue(exchange: Exchange): void {
     this.#queue.remove(exchange);
     this.#map.leave(exchange);
-    this.#owner.bounds.waiting.requests--;
-    this.#loads.change(exchange.client, -1, 0);
-    this.#count(exchange, 0);
+    this.#count(exchange, -1, 0);
     if (this.#queue.size === 0) this.#stopTicking?.();
   }
 
@@ -509,7 +512,7 @@ export class OriginPool implements ConnectionSetOwner, BoundedQueue<GatewayClien
         this.#decline(exchange, this.#late(exchange));
         continue;
       }
-      this.#count(exchange, exchange.request.buffered());
+      this.#count(exchange, 0, exchange.request.buffered());
       inVain ||= this.#waitsInVain(exchange, now);
     }
     if (inVain && now >= this.#madeRoomAt + limits.patience) {

@@ -91,13 +91,6 @@ export class PlacementQueue<Client, Waiting extends object> {
     return this.#lanes.get(client)?.get(need);
   }
 
-  /** How many requests of the client wait. */
-  countOf(client: Client): number {
-    let count = 0;
-    for (const lane of this.#lanes.get(client)?.values() ?? []) count += lane.waiting.size;
-    return count;
-  }
-
   /** The requests of the client, in lanes. */
   *of(client: Client): Iterable<Waiting> {
     for (const lane of [...(this.#lanes.get(client)?.values() ?? [])]) yield* [...lane.waiting];
