@@ -24,11 +24,6 @@ export class PrefixedReader {
     return this.#offset >= this.#bytes.length;
   }
 
-  /** How many bytes have been taken. */
-  get offset(): number {
-    return this.#offset;
-  }
-
   /** The byte that comes next, without taking it. */
   get first(): number {
     const byte = this.#bytes[this.#offset];
