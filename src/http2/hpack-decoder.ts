@@ -6,7 +6,6 @@
  * @module
  */
 
-import { concatBytes } from "../bytes.ts";
 import { GroupConnectionError } from "../client-group/mod.ts";
 import { PrefixedReader, PrefixedWriter } from "../http3/prefixed.ts";
 import { FRAME_HEADER_LENGTH } from "./frame.ts";
@@ -45,12 +44,10 @@ const staticFields: readonly DecodedField[] = hpackStaticTable.map(([name, value
   field(name, value, Uint8Array.of(INDEXED | (at + 1))),
 );
 
-/** How a literal without indexing begins whose name is in the static table. */
-const staticNames = new Map<string, Uint8Array>();
+/** Where a name comes first in the static table. */
+const staticNames = new Map<string, number>();
 for (const [at, { name }] of staticFields.entries()) {
-  if (staticNames.has(name)) continue;
-  const index = at + 1;
-  staticNames.set(name, index < 0x0f ? Uint8Array.of(index) : Uint8Array.of(0x0f, index - 0x0f));
+  if (!staticNames.has(name)) staticNames.set(name, at + 1);
 }
 
 export class HpackDecoder {
@@ -159,25 +156,18 @@ export class LiteralBlock {
   }
 }
 
-/** A field of this side's own, a character for each octet. */
+/** A literal without indexing (RFC 7541 §6.2.2), a character for each octet, without Huffman code. */
 export function literalOf(name: string, value: string): Uint8Array {
-  const begin = staticNames.get(name) ?? concatBytes(Uint8Array.of(0), stringOf(name));
-  return concatBytes(begin, stringOf(value));
+  const writer = new PrefixedWriter();
+  const index = staticNames.get(name);
+  writer.integer(0, 4, index ?? 0);
+  if (index === undefined) writer.plainText(0, 7, name);
+  writer.plainText(0, 7, value);
+  return writer.toBytes();
 }
 
 function field(name: string, value: string, bytes: Uint8Array | undefined): DecodedField {
   return { name, value, size: name.length + value.length + OVERHEAD, bytes, isLegal: undefined };
-}
-
-/** A string without Huffman code (RFC 7541 §5.2). */
-function stringOf(text: string): Uint8Array {
-  const length = new PrefixedWriter();
-  length.integer(0, 7, text.length);
-  const begin = length.toBytes();
-  const bytes = new Uint8Array(begin.length + text.length);
-  bytes.set(begin);
-  for (let i = 0; i < text.length; i++) bytes[begin.length + i] = text.charCodeAt(i);
-  return bytes;
 }
 
 function compressionError(message: string): GroupConnectionError {

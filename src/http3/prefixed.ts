@@ -87,11 +87,20 @@ export class PrefixedWriter {
   /** Writes `text`, Huffman coded where that is shorter; it has no characters above 0xff. */
   text(pattern: number, prefix: number, text: string): void {
     const coded = huffmanLength(text);
-    const huffman = coded < text.length;
-    this.integer(pattern | (huffman ? 1 << prefix : 0), prefix, huffman ? coded : text.length);
+    if (coded >= text.length) {
+      this.plainText(pattern, prefix, text);
+      return;
+    }
+    this.integer(pattern | (1 << prefix), prefix, coded);
+    this.#reserve(coded);
+    this.#length = writeHuffman(text, this.#bytes, this.#length);
+  }
+
+  /** Writes `text` without Huffman code; it has no characters above 0xff. */
+  plainText(pattern: number, prefix: number, text: string): void {
+    this.integer(pattern, prefix, text.length);
     this.#reserve(text.length);
-    if (huffman) this.#length = writeHuffman(text, this.#bytes, this.#length);
-    else for (let i = 0; i < text.length; i++) this.#bytes[this.#length++] = text.charCodeAt(i);
+    for (let i = 0; i < text.length; i++) this.#bytes[this.#length++] = text.charCodeAt(i);
   }
 
   /** A copy of what has been written. */
