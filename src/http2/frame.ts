@@ -85,16 +85,18 @@ export function readFrameHeader(bytes: Uint8Array, offset: number, header: Frame
 
 /** The nine octets of `header`. */
 export function encodeFrameHeader(header: Readonly<FrameHeader>): Uint8Array {
-  return encodeFrame(header, []).subarray(0, FRAME_HEADER_LENGTH);
+  const bytes = new Uint8Array(FRAME_HEADER_LENGTH);
+  writeFrameHeader(bytes, header);
+  return bytes;
 }
 
 /** A whole frame; `length` comes from the payload. */
 export function encodeFrame(
-  { type, flags, streamId, length }: Readonly<Omit<FrameHeader, "length">> & { length?: number },
+  { type, flags, streamId }: Readonly<Omit<FrameHeader, "length">>,
   payload: ArrayLike<number>,
 ): Uint8Array {
   const bytes = new Uint8Array(FRAME_HEADER_LENGTH + payload.length);
-  writeFrameHeader(bytes, { length: length ?? payload.length, type, flags, streamId });
+  writeFrameHeader(bytes, { length: payload.length, type, flags, streamId });
   bytes.set(payload, FRAME_HEADER_LENGTH);
   return bytes;
 }
