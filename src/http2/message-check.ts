@@ -10,6 +10,7 @@ import { GroupConnectionError } from "../client-group/mod.ts";
 import { characters } from "../http3/huffman.ts";
 import { type FieldSection, type MessageFault, TrailerSection } from "./field-section.ts";
 import {
+  DEFAULT_MAX_FRAME_SIZE,
   encodeFrame,
   FRAME_HEADER_LENGTH,
   type FrameHeader,
@@ -18,9 +19,6 @@ import {
   writeFrameHeader,
 } from "./frame.ts";
 import { HpackDecoder, LiteralBlock } from "./hpack-decoder.ts";
-
-/** Larger frames are for those who have asked for them. */
-const MAX_FRAME = 16_384;
 
 /** Of a stream on which END_STREAM has come. */
 const ENDED = -2;
@@ -211,17 +209,19 @@ function framesOf(streamId: number, block: Uint8Array, endStream: boolean): Uint
   const { HEADERS, CONTINUATION } = frameTypes;
   const first = endStream ? frameFlags.END_STREAM : 0;
   const length = block.length - FRAME_HEADER_LENGTH;
-  if (length <= MAX_FRAME) {
+  // Larger frames are for those who have asked for them.
+  const most = DEFAULT_MAX_FRAME_SIZE;
+  if (length <= most) {
     const flags = first | frameFlags.END_HEADERS;
     writeFrameHeader(block, { length, type: HEADERS, flags, streamId });
     return block;
   }
   const frames: Uint8Array[] = [];
-  for (let at = FRAME_HEADER_LENGTH; at < block.length; at += MAX_FRAME) {
+  for (let at = FRAME_HEADER_LENGTH; at < block.length; at += most) {
     const type = frames.length === 0 ? HEADERS : CONTINUATION;
-    const last = at + MAX_FRAME >= block.length ? frameFlags.END_HEADERS : 0;
+    const last = at + most >= block.length ? frameFlags.END_HEADERS : 0;
     const flags = frames.length === 0 ? first : last;
-    frames.push(encodeFrame({ type, flags, streamId }, block.subarray(at, at + MAX_FRAME)));
+    frames.push(encodeFrame({ type, flags, streamId }, block.subarray(at, at + most)));
   }
   return concatBytes(...frames);
 }
