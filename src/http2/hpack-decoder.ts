@@ -55,38 +55,36 @@ export class HpackDecoder {
   readonly #entries: DecodedField[] = [];
   #size = 0;
   #maximum = TABLE_SIZE;
-  #changes = 0;
-
-  /** How often the table has changed: as long as it has not, the same octets are the same fields. */
-  get changes(): number {
-    return this.#changes;
-  }
 
   /**
    * Decodes one header block.
    *
+   * @returns whether the table has changed: as long as it has not, the same octets are the same fields
    * @throws {GroupConnectionError} COMPRESSION_ERROR
    */
-  decode(block: Uint8Array, taker: FieldTaker): void {
+  decode(block: Uint8Array, taker: FieldTaker): boolean {
     const reader = new PrefixedReader(block, compressionError);
+    let hasChanged = false;
     for (let begun = false; !reader.done; ) {
       const { first } = reader;
       if ((first & 0xe0) === 0x20) {
         if (begun) throw compressionError("a size update behind a field");
         this.#resize(reader.integer(5));
+        hasChanged = true;
         continue;
       }
       begun = true;
       if ((first & 0x80) !== 0) taker.take(this.#at(reader.integer(7)), false);
       else if ((first & 0x40) !== 0) {
         const entry = this.#literal(reader, 6);
-        this.#changes++;
+        hasChanged = true;
         this.#entries.push(entry);
         this.#size += entry.size;
         this.#evict();
         taker.take(entry, false);
       } else taker.take(this.#literal(reader, 4), (first & NEVER_INDEXED) !== 0);
     }
+    return hasChanged;
   }
 
   #literal(reader: PrefixedReader, prefix: number): DecodedField {
@@ -107,7 +105,6 @@ export class HpackDecoder {
 
   #resize(maximum: number): void {
     if (maximum > TABLE_SIZE) throw compressionError("a table of more than it may have");
-    this.#changes++;
     this.#maximum = maximum;
     this.#evict();
   }

@@ -155,25 +155,27 @@ export abstract class MessageCheck<Head extends FieldSection = FieldSection> {
     const octets = isShort ? characters(fragment) : "";
     const known = isShort ? this.#known.get(octets) : undefined;
     if (known !== undefined) return known;
-    this.#block.clear();
     const head = this.open(this.#maxHeaderListSize, this.#block);
-    const { changes } = this.#decoder;
-    this.#decoder.decode(fragment, head);
-    const hasChanged = this.#decoder.changes !== changes;
-    if (hasChanged || this.#known.size >= REMEMBERED) this.#known.clear();
+    const hasChanged = this.#decode(fragment, head);
     if (isShort && !hasChanged && head.whole && head.fault === undefined) {
+      if (this.#known.size >= REMEMBERED) this.#known.clear();
       this.#known.set(octets, head);
     }
     return head;
   }
 
   #trailers(fragment: Uint8Array): FieldSection {
-    this.#block.clear();
     const trailers = new TrailerSection(this.#maxHeaderListSize, this.#block);
-    const { changes } = this.#decoder;
-    this.#decoder.decode(fragment, trailers);
-    if (this.#decoder.changes !== changes) this.#known.clear();
+    this.#decode(fragment, trailers);
     return trailers;
+  }
+
+  /** @returns whether the table has changed: what was known by its octets is not any more */
+  #decode(fragment: Uint8Array, section: FieldSection): boolean {
+    this.#block.clear();
+    const hasChanged = this.#decoder.decode(fragment, section);
+    if (hasChanged) this.#known.clear();
+    return hasChanged;
   }
 
   #beginWith(streamId: number, head: Head, endStream: boolean): boolean {
