@@ -4,23 +4,14 @@
  * @module
  */
 
+import { connectionSpecific, legalName } from "../http3/field-rules.ts";
 import type { DecodedField, LiteralBlock } from "./hpack-decoder.ts";
 
 /** Why nothing of a stream goes on: §8.1.1, §10.5.1, and what comes behind END_STREAM (§5.1). */
 export type MessageFault = "malformed" | "too-large" | "closed";
 
-/** RFC 9113 §8.2.1: what no name may have; and what no value may have, or begin or end with. */
-const fieldName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+/** RFC 9113 §8.2.1: what no value may have, or begin or end with. */
 const noValue = /[\0\r\n]|^[ \t]|[ \t]$/;
-
-/** RFC 9113 §8.2.2. */
-const connectionSpecific: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /**
  * RFC 9110 §9.1; RFC 3986 §3.1; §3.2 without user information (RFC 9113 §8.3.1); §3.3 and octets that are
@@ -123,7 +114,7 @@ export class TrailerSection extends FieldSection {
 /** Whether there is a section that a field may be in, before or behind others. */
 function isLegal({ name, value }: DecodedField): boolean {
   if (name.charCodeAt(0) === COLON) return pseudoForms.get(name)?.test(value) === true;
-  if (!fieldName.test(name) || noValue.test(value) || connectionSpecific.has(name)) return false;
+  if (!legalName.test(name) || noValue.test(value) || connectionSpecific.has(name)) return false;
   if (name === "te") return value.toLowerCase() === "trailers";
   return name !== "host" || authorityForm.test(value);
 }

@@ -5,6 +5,7 @@
  */
 
 import type { OutgoingHttpHeaders } from "node:http2";
+import { connectionSpecific } from "../http3/field-rules.ts";
 import { Http2CallError } from "./errors.ts";
 
 /** RFC 9110 §5.6.2, and the colon of a pseudo-header field. */
@@ -14,14 +15,7 @@ const fieldName = /^:?[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** RFC 9113 §8.2.2; node:http2 refuses them in a way that ends the connection or stays unseen. */
-const connectionSpecific = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "transfer-encoding",
-  "upgrade",
-  "http2-settings",
-]);
+const refused: ReadonlySet<string> = new Set([...connectionSpecific, "http2-settings"]);
 
 /**
  * Refuses what node:http2 may only refuse later, or by ending the connection: Node destroys it for a
@@ -32,7 +26,7 @@ const connectionSpecific = new Set([
 export function checkFields(fields: OutgoingHttpHeaders): void {
   for (const name of Object.keys(fields)) {
     if (!fieldName.test(name)) throw invalid("a field name is no token");
-    if (connectionSpecific.has(name.toLowerCase())) {
+    if (refused.has(name.toLowerCase())) {
       throw invalid(`${name} has no place in HTTP/2`);
     }
     const value = fields[name];

@@ -1,5 +1,6 @@
 /**
- * Which field lines may stand in an HTTP/3 message (RFC 9114 §4.2 and §10.3, RFC 9110 §5).
+ * Which field lines may stand in an HTTP/3 message (RFC 9114 §4.2 and §10.3, RFC 9110 §5); of names,
+ * HTTP/2 says the same (RFC 9113 §8.2).
  *
  * @module
  */
@@ -7,11 +8,11 @@
 import { type Field, firstValue } from "./field.ts";
 
 /** Lower-case letters only: upper case makes a message malformed. */
-const legalName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+export const legalName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** Visible characters and bytes above ASCII, with spaces and tabs between them only. */
 const legalValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 /** Fields that speak about an HTTP/1.1 connection. */
-const connectionSpecific: ReadonlySet<string> = new Set([
+export const connectionSpecific: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-connection",
