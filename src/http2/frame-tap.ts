@@ -105,7 +105,7 @@ const lingerTime = 1000;
 /** How many PING and SETTINGS a peer may send while it takes no answers. */
 const unansweredMaximum = 1000;
 
-/** How many streams that were reset are remembered, so that nothing of them goes out any more. */
+/** How many streams that were reset are remembered, so that nothing of them goes out, or in, any more. */
 const rememberedResets = 1024;
 
 const errorsOfFaults = {
@@ -256,12 +256,7 @@ export class FrameTap extends Duplex {
     if (this.#over || this.#silenced.has(streamId)) return;
     const silenced: Silenced = { code, done: code === undefined };
     this.#silenced.set(streamId, silenced);
-    if (this.#silenced.size > rememberedResets) {
-      for (const oldest of this.#silenced.keys()) {
-        this.#silenced.delete(oldest);
-        break;
-      }
-    }
+    forgetOldest(this.#silenced);
     if (code === undefined) {
       this.#close(streamId);
       return;
@@ -611,12 +606,7 @@ export class FrameTap extends Duplex {
   #refuse(streamId: number, fault: MessageFault): Uint8Array | undefined {
     const isKnown = this.#role === "client" || streamId <= this.#lastGiven;
     this.#refused.add(streamId);
-    if (this.#refused.size > rememberedResets) {
-      for (const oldest of this.#refused) {
-        this.#refused.delete(oldest);
-        break;
-      }
-    }
+    forgetOldest(this.#refused);
     this.#handler.faultFound?.(streamId);
     const code = Number(http2ErrorCodes[errorsOfFaults[fault]]);
     if (!this.#silenced.has(streamId)) {
@@ -804,4 +794,11 @@ export class FrameTap extends Duplex {
     this.#close(streamId);
     return concatBytes(end, encodeRstStream(streamId, code));
   }
+}
+
+/** Of streams that were reset, the one that was first is forgotten where there are too many. */
+function forgetOldest(streams: Map<number, unknown> | Set<number>): void {
+  if (streams.size <= rememberedResets) return;
+  const [oldest] = streams.keys();
+  if (oldest !== undefined) streams.delete(oldest);
 }
