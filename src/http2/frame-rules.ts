@@ -20,8 +20,8 @@ export interface FrameOrderOptions {
 }
 
 /**
- * The frames that the peer sends, held against their order and size. What depends on the state of a
- * stream, on windows or on HPACK is node:http2's.
+ * The frames that the peer sends, held against their order and size. Header blocks and the length of
+ * content are for MessageCheck; what else depends on the state of a stream, or on windows, is node:http2's.
  */
 export class FrameOrder {
   readonly #role: Role;

@@ -1,7 +1,7 @@
 /**
  * The tap: a stream between a socket and node:http2 through which every byte of the connection goes,
  * in both directions. node:http2 drops frames that it does not know and sends none; here they are
- * lifted out of what comes and put between the frames that go.
+ * lifted out of what comes and put between the frames that go. What is no message is kept from it.
  *
  * @module
  */
@@ -61,7 +61,7 @@ export interface TapHandler {
   sent(streamId: number): void;
   /** DATA of the peer with so many octets, padding included. */
   dataReceived?(streamId: number, octets: number): void;
-  /** DATA of this side with so many octets goes out; only a client is told. */
+  /** DATA of this side with so many octets goes out. */
   dataSent?(octets: number): void;
   /** WINDOW_UPDATE of the peer; only a client is told. */
   windowUpdated?(streamId: number, increment: number): void;
@@ -423,8 +423,9 @@ export class FrameTap extends Duplex {
   }
 
   /**
-   * Header blocks come one by one; each read of node:http2 costs as much as what it does with one. Its
-   * first SETTINGS go when it has read the preface, whatever the peer's say (CG-SET-16).
+   * Frames that do not go on as they came, header blocks above all, come one by one; each read of
+   * node:http2 costs as much as what it does with one. Its first SETTINGS go when it has read the
+   * preface, whatever the peer's say (CG-SET-16).
    */
   #toReader(bytes: Uint8Array): void {
     if (this.#receiving && this.#settingsSent && bytes.length < SMALL) {
