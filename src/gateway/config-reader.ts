@@ -389,7 +389,7 @@ class Reading {
   async #authorities(map: ConfigMap): Promise<string | undefined> {
     const text = await this.#pem(map, "ca", "CERTIFICATE");
     for (const [index, one] of (text?.match(pemCertificate) ?? []).entries()) {
-      if (!isCertificate(one)) {
+      if (certificateOf(one) === undefined) {
         return map.problem("ca", `certificate ${index + 1} in the file cannot be read`);
       }
     }
@@ -439,12 +439,12 @@ function isHost(text: string): boolean {
   return port >= 1 && port <= 65_535;
 }
 
-function isCertificate(pem: string): boolean {
+/** `undefined` where it cannot be read. */
+function certificateOf(pem: string): X509Certificate | undefined {
   try {
-    new X509Certificate(pem);
-    return true;
+    return new X509Certificate(pem);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -462,12 +462,8 @@ function parseOrigin(text: string): OriginAddress | undefined {
 
 /** Why the two cannot be used; nothing of the key is repeated. */
 function pairFault(certificate: string, key: string): string | undefined {
-  let leaf: X509Certificate;
-  try {
-    leaf = new X509Certificate(certificate);
-  } catch {
-    return "the certificate beside it cannot be read";
-  }
+  const leaf = certificateOf(certificate);
+  if (leaf === undefined) return "the certificate beside it cannot be read";
   try {
     const isTheirs = leaf.checkPrivateKey(createPrivateKey(key));
     return isTheirs ? undefined : "is not the key of the certificate";
