@@ -82,14 +82,11 @@ export class AdminPort {
   /** What another configuration makes of the port. Nothing has changed yet. */
   plan(config: AdminConfig | undefined): AdminPlan {
     const before = this.#open;
-    const app = config && this.#app(config);
-    if (config === undefined || app === undefined) {
-      return {
-        leaving: before === undefined ? [] : [before.leaving],
-        entering: [],
-        commit: () => this.#replace(undefined),
-      };
+    const leaving = before === undefined ? [] : [before.leaving];
+    if (config === undefined) {
+      return { leaving, entering: [], commit: () => this.#replace(undefined) };
     }
+    const app = this.#app(config);
     if (before !== undefined && formatAddress(before.config) === formatAddress(config)) {
       return {
         leaving: [],
@@ -101,7 +98,7 @@ export class AdminPort {
     }
     let next: OpenPort | undefined;
     return {
-      leaving: before === undefined ? [] : [before.leaving],
+      leaving,
       entering: [
         {
           port: config.port,
