@@ -33,10 +33,7 @@ const rids = (meetingExample.relays as readonly { rid: string }[]).map(({ rid })
 /** URIs that an earlier start gave to relays, with the RID as path. */
 const localUri = /^moqt:\/\/127\.0\.0\.1:\d+\/(r\d)$/;
 
-/**
- * Starts the relays of the example at free ports.
- *
- */
+/** Starts the relays of the example at free ports. */
 export async function startRelays(options: LocalRelayOptions): Promise<LocalRelays> {
   const { directory, backend, onRequest } = options;
   const network = new RelayNetwork();
